@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <linux/file.h>
 #include <linux/kprobes.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/mutex.h>
+#include <linux/percpu.h>
 #include <linux/rculist.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
@@ -13,6 +13,7 @@
 #include "compat/mm.h"
 #include "header.h"
 #include "here.h"
+#include "mapping.h"
 #include "maps_probes.h"
 #include "maps_queue.h"
 
@@ -43,10 +44,17 @@ u32 kbarman_maps_features(void)
 }
 
 #if IS_ENABLED(CONFIG_KPROBES) && defined(kbarman_argument)
+/* Each CPU's room for a path, while the probes are attached. */
+struct path_room {
+	char bytes[PATH_MAX];
+};
+
+static struct path_room __percpu *path_rooms;
+
 static void fact_push_map(struct kbarman_maps *maps, struct mm_struct *mm,
 			  const struct kbarman_mapping *mapping)
 {
-	struct kbarman_fact *fact = kbarman_fact_claim(maps);
+	struct kbarman_fact *fact = kbarman_fact_claim_map(maps, mapping);
 
 	if (!fact) {
 		kbarman_fact_leave_out_for_good(maps, mm);
@@ -54,9 +62,6 @@ static void fact_push_map(struct kbarman_maps *maps, struct mm_struct *mm,
 	}
 	mmgrab(mm);
 	fact->mm = mm;
-	fact->mapping = *mapping;
-	if (fact->mapping.file)
-		get_file(fact->mapping.file);
 	kbarman_fact_publish(maps, fact, KBARMAN_FACT_MAP);
 }
 
@@ -127,7 +132,7 @@ static int on_mmap(struct kprobe *unused, struct pt_regs *regs)
 	struct kbarman_mapping mapping;
 
 	if (vma->vm_flags & VM_EXEC) {
-		kbarman_mapping_init(&mapping, vma);
+		kbarman_mapping_init(&mapping, vma, this_cpu_ptr(path_rooms)->bytes);
 		maps_push(vma->vm_mm, &mapping);
 	}
 	return 0;
@@ -178,7 +183,7 @@ static int on_move(struct kprobe *unused, struct pt_regs *regs)
 		return 0;
 	}
 	if (vma->vm_flags & VM_EXEC) {
-		kbarman_mapping_init(&mapping, vma);
+		kbarman_mapping_init(&mapping, vma, this_cpu_ptr(path_rooms)->bytes);
 		mapping.start = kbarman_argument(regs, 1);
 		mapping.end = mapping.start + kbarman_argument(regs, 2);
 		mapping.offset = (u64)kbarman_argument(regs, 3) << PAGE_SHIFT;
@@ -250,6 +255,9 @@ static void map_probes_detach(void)
 
 	for (i = 0; i < ARRAY_SIZE(map_probes); i++)
 		map_probe_detach(&map_probes[i]);
+	/* Unregistering has waited for the handlers. */
+	free_percpu(path_rooms);
+	path_rooms = NULL;
 }
 
 /* Attach those that this kernel has. */
@@ -257,7 +265,8 @@ static void map_probes_attach(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(map_probes); i++)
+	path_rooms = alloc_percpu(struct path_room);
+	for (i = 0; i < ARRAY_SIZE(map_probes) && path_rooms; i++)
 		if (map_probes[i].usable)
 			map_probe_attach(&map_probes[i], map_probes[i].handler);
 	maps_set_features(map_probes[0].attached, map_probes[1].attached && !moves_differ);

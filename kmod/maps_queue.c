@@ -19,11 +19,11 @@
 #define QUEUE_SIZE	4096U	/* a power of two */
 #define GAP_TRIES	8
 
-struct kbarman_fact *kbarman_fact_claim(struct kbarman_maps *maps)
+static struct kbarman_fact *places_claim(struct kbarman_maps *maps, unsigned int places)
 {
 	unsigned int head = READ_ONCE(maps->head);
 	u32 share = hash_32(current->tgid ^ maps->share_salt, KBARMAN_MAPS_SHARE_BITS);
-	int has = atomic_inc_return(&maps->shares[share]);
+	int has = atomic_add_return(places, &maps->shares[share]);
 	struct kbarman_fact *fact;
 	int taken;
 
@@ -35,13 +35,51 @@ struct kbarman_fact *kbarman_fact_claim(struct kbarman_maps *maps)
 		 */
 		taken = head - smp_load_acquire(&maps->tail);
 		if (taken + has > (int)QUEUE_SIZE) {
-			atomic_dec(&maps->shares[share]);
+			atomic_sub(places, &maps->shares[share]);
 			return NULL;
 		}
-	} while (!try_cmpxchg(&maps->head, &head, head + 1));
-	fact = &maps->queue[head % QUEUE_SIZE];
+	} while (!try_cmpxchg(&maps->head, &head, head + places));
+	fact = &maps->queue[head % QUEUE_SIZE].fact;
 	fact->share = share;
+	fact->places = places;
+	fact->task_id = current->pid;
 	fact->timestamp = kbarman_clock();
+	return fact;
+}
+
+struct kbarman_fact *kbarman_fact_claim(struct kbarman_maps *maps)
+{
+	return places_claim(maps, 1);
+}
+
+/* The part number @part of a name, which is in the place @at and those behind it. */
+static char *name_part(struct kbarman_maps *maps, unsigned int at, unsigned int part,
+		       unsigned int *bytes)
+{
+	union kbarman_place *place = &maps->queue[(at + part) % QUEUE_SIZE];
+
+	*bytes = part ? sizeof(place->more) : sizeof(place->name);
+	return part ? place->more : place->name;
+}
+
+struct kbarman_fact *kbarman_fact_claim_map(struct kbarman_maps *maps,
+					    const struct kbarman_mapping *mapping)
+{
+	const unsigned int inside = sizeof(maps->queue->name);
+	unsigned int behind = mapping->length > inside ? mapping->length - inside : 0;
+	unsigned int done, part, bytes, at;
+	struct kbarman_fact *fact;
+
+	fact = places_claim(maps, 1 + DIV_ROUND_UP(behind, sizeof(maps->queue->more)));
+	if (!fact)
+		return NULL;
+	fact->mapping = *mapping;
+	at = container_of(fact, union kbarman_place, fact) - maps->queue;
+	for (done = 0, part = 0; done < mapping->length; done += bytes, part++) {
+		char *to = name_part(maps, at, part, &bytes);
+
+		memcpy(to, mapping->name + done, min(bytes, mapping->length - done));
+	}
 	return fact;
 }
 
@@ -53,9 +91,22 @@ void kbarman_fact_publish(struct kbarman_maps *maps, struct kbarman_fact *fact,
 	irq_work_queue(&maps->kick);
 }
 
+static void fact_copy_name(struct kbarman_maps *maps, struct kbarman_fact *fact)
+{
+	unsigned int length = fact->mapping.length, done, part, bytes;
+
+	for (done = 0, part = 0; done < length; done += bytes, part++) {
+		const char *from = name_part(maps, maps->tail, part, &bytes);
+
+		memcpy(maps->name + done, from, min(bytes, length - done));
+	}
+	fact->mapping.name = maps->name;
+}
+
 int kbarman_fact_take(struct kbarman_maps *maps, unsigned int end, struct kbarman_fact *fact)
 {
-	struct kbarman_fact *place = &maps->queue[maps->tail % QUEUE_SIZE];
+	struct kbarman_fact *place = &maps->queue[maps->tail % QUEUE_SIZE].fact;
+	unsigned int i;
 
 	if (maps->tail == end)
 		return 0;
@@ -63,10 +114,13 @@ int kbarman_fact_take(struct kbarman_maps *maps, unsigned int end, struct kbarma
 	if (smp_load_acquire(&place->kind) == KBARMAN_FACT_NONE)
 		return -EAGAIN;
 	*fact = *place;
-	WRITE_ONCE(place->kind, KBARMAN_FACT_NONE);
-	atomic_dec(&maps->shares[fact->share]);
+	if (fact->kind == KBARMAN_FACT_MAP)
+		fact_copy_name(maps, fact);
+	for (i = 0; i < fact->places; i++)
+		WRITE_ONCE(maps->queue[(maps->tail + i) % QUEUE_SIZE].fact.kind, KBARMAN_FACT_NONE);
+	atomic_sub(fact->places, &maps->shares[fact->share]);
 	/* Pairs with the acquire in kbarman_fact_claim(). */
-	smp_store_release(&maps->tail, maps->tail + 1);
+	smp_store_release(&maps->tail, maps->tail + fact->places);
 	return 1;
 }
 

@@ -15,6 +15,7 @@
 #include <linux/workqueue.h>
 
 #include "code_bounds.h"
+#include "mapping.h"
 #include "spaces.h"
 #include "thread_stacks.h"
 
@@ -32,11 +33,12 @@ enum kbarman_fact_kind {
 	KBARMAN_FACT_STACK,
 };
 
-/* Holds references to the mm's (mm_count) and to the mapping's file. */
+/* Holds references to the mm's (mm_count), and to nothing else. */
 struct kbarman_fact {
 	enum kbarman_fact_kind kind;	/* written last, with release */
-	u32 task_id;		/* FACT_SAMPLED, FACT_EXIT, FACT_STACK */
-	u32 share;		/* index in shares[] of the process that has the place */
+	u32 task_id;		/* FACT_FORK: of the child */
+	u32 share;		/* index in shares[] of the process that has the places */
+	u32 places;
 	u64 timestamp;
 	struct mm_struct *mm;	/* not for FACT_EXIT */
 	union {
@@ -44,6 +46,20 @@ struct kbarman_fact {
 		struct kbarman_mapping mapping;		/* FACT_MAP */
 		struct kbarman_stack_question question;	/* FACT_STACK */
 	};
+};
+
+#define KBARMAN_PLACE_BYTES	176
+
+/*
+ * A place in the queue. A name that does not fit goes on in the places behind it, which have
+ * nothing but its bytes.
+ */
+union kbarman_place {
+	struct {
+		struct kbarman_fact fact;
+		char name[KBARMAN_PLACE_BYTES - sizeof(struct kbarman_fact)];
+	};
+	char more[KBARMAN_PLACE_BYTES];
 };
 
 /* Other work of the worker: bits of `wanted`, set before the worker is kicked. */
@@ -74,9 +90,10 @@ struct kbarman_maps {
 	 * A writer has preemption off from kbarman_fact_claim() to kbarman_fact_publish(), so the
 	 * reader never waits long.
 	 */
-	struct kbarman_fact *queue;
+	union kbarman_place *queue;
 	unsigned int head;	/* the next place to claim; advanced by cmpxchg */
 	unsigned int tail;	/* the next place to read; written by the worker */
+	char name[PATH_MAX];	/* of the mapping that was taken out last. The worker's */
 
 	/*
 	 * Number of places that a process has in the queue. No process gets more places than are
@@ -110,10 +127,13 @@ struct kbarman_maps *kbarman_maps_create(struct kbarman_session *session);	/* or
 void kbarman_maps_free(struct kbarman_maps *maps);	/* NULL is allowed */
 
 /*
- * Claim a place for the current process. NULL if the queue is full or the process has its share.
+ * Claim a place for the current process; for @mapping also those for its name, which is copied.
+ * NULL if the queue is full or the process has its share.
  * Context: any, preemption off until kbarman_fact_publish().
  */
 struct kbarman_fact *kbarman_fact_claim(struct kbarman_maps *maps);
+struct kbarman_fact *kbarman_fact_claim_map(struct kbarman_maps *maps,
+					    const struct kbarman_mapping *mapping);
 void kbarman_fact_publish(struct kbarman_maps *maps, struct kbarman_fact *fact,
 			  enum kbarman_fact_kind kind);
 
@@ -128,9 +148,9 @@ void kbarman_fact_leave_out(struct kbarman_maps *maps);
 void kbarman_fact_leave_out_for_good(struct kbarman_maps *maps, struct mm_struct *mm);
 
 /*
- * Take out the next fact into @fact. Returns 1; 0 if all facts whose places were claimed before
- * @end are out; -EAGAIN if the next one is not written yet: its writer kicks the worker afterwards.
- * Context: the worker.
+ * Take out the next fact into @fact. The name of its mapping is there until the next call. Returns
+ * 1; 0 if all facts whose places were claimed before @end are out; -EAGAIN if the next one is not
+ * written yet: its writer kicks the worker afterwards. Context: the worker.
  */
 int kbarman_fact_take(struct kbarman_maps *maps, unsigned int end, struct kbarman_fact *fact);
 

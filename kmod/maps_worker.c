@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/bitops.h>
-#include <linux/file.h>
 #include <linux/jiffies.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
@@ -19,13 +18,13 @@ static void fact_handle(struct kbarman_maps *maps, const struct kbarman_fact *fa
 	case KBARMAN_FACT_NONE:
 		break;
 	case KBARMAN_FACT_MAP:
-		kbarman_spaces_map(maps->spaces, fact->mm, &fact->mapping, fact->timestamp);
-		if (fact->mapping.file)
-			fput(fact->mapping.file);
+		kbarman_spaces_map(maps->spaces, fact->mm, fact->task_id, &fact->mapping,
+				   fact->timestamp);
 		mmdrop(fact->mm);
 		break;
 	case KBARMAN_FACT_FORK:
-		kbarman_spaces_fork(maps->spaces, fact->parent, fact->mm, fact->timestamp);
+		kbarman_spaces_fork(maps->spaces, fact->parent, fact->mm, fact->task_id,
+				    fact->timestamp);
 		mmdrop(fact->parent);
 		mmdrop(fact->mm);
 		break;

@@ -48,7 +48,6 @@ static noinline void maps_claim_task(struct kbarman_maps *maps, struct mm_struct
 	}
 	mmgrab(mm);
 	fact->mm = mm;
-	fact->task_id = current->pid;
 	kbarman_fact_publish(maps, fact, KBARMAN_FACT_SAMPLED);
 }
 
@@ -75,7 +74,6 @@ static void fact_push_stack(struct kbarman_maps *maps, struct pt_regs *regs)
 		return;
 	mmgrab(current->mm);
 	fact->mm = current->mm;
-	fact->task_id = current->pid;
 	fact->question.sp = user_stack_pointer(regs);
 	fact->question.thread_pointer = kbarman_user_thread_pointer(regs);
 	kbarman_fact_publish(maps, fact, KBARMAN_FACT_STACK);
@@ -96,7 +94,7 @@ bool kbarman_maps_stack(const struct kbarman_session *session, struct pt_regs *r
 }
 
 static void fact_push_fork(struct kbarman_maps *maps, struct mm_struct *parent,
-			   struct mm_struct *child)
+			   struct mm_struct *child, u32 child_id)
 {
 	struct kbarman_fact *fact = kbarman_fact_claim(maps);
 
@@ -108,6 +106,7 @@ static void fact_push_fork(struct kbarman_maps *maps, struct mm_struct *parent,
 	mmgrab(child);
 	fact->parent = parent;
 	fact->mm = child;
+	fact->task_id = child_id;
 	kbarman_fact_publish(maps, fact, KBARMAN_FACT_FORK);
 }
 
@@ -124,7 +123,7 @@ void kbarman_maps_fork(const struct kbarman_session *session, struct task_struct
 			kbarman_thread_stacks_fork(maps->stacks, parent, child);
 		if (parent->mm && child->mm && child->mm != parent->mm &&
 		    kbarman_wants(session, child->pid))
-			fact_push_fork(maps, parent->mm, child->mm);
+			fact_push_fork(maps, parent->mm, child->mm, child->pid);
 	}
 	preempt_enable_notrace();
 }

@@ -30,6 +30,7 @@
 #include <linux/threads.h>
 #include <linux/xarray.h>
 
+#include "mapping.h"
 #include "spaces.h"
 
 #define KBARMAN_MAX_MAPPINGS	4096	/* of an address space; the oldest ones are dropped */
@@ -75,6 +76,7 @@ struct kbarman_space {
 	struct list_head pending;	/* in to_walk, or empty */
 	struct kbarman_spaces *all;	/* to which it belongs */
 	struct mm_struct *mm;		/* with a reference (mm_count) */
+	u32 task_id;			/* of a task that used it */
 	struct rb_root mappings;	/* by address; mappings do not overlap */
 	struct list_head by_age;	/* the same mappings, oldest first */
 	struct list_head threads;	/* threads whose last sample was in this address space */
@@ -124,6 +126,7 @@ struct kbarman_spaces {
 	struct list_head to_walk;
 	struct xarray threads;		/* by task id */
 	char *path_buffer;		/* KBARMAN_FILE_BYTES + PATH_MAX */
+	struct kbarman_walk_batch *batch;
 	unsigned int nr_spaces;
 	size_t nr_bytes;		/* bytes of all mappings and images */
 	u32 nr_rows;			/* rows of all address spaces; stream mode: with rows that
@@ -138,19 +141,24 @@ struct kbarman_spaces {
 	int steps_left, tries_left;	/* what is left of KBARMAN_HURRY_STEPS and _TRIES */
 };
 
+/* Mappings that a walk has copied while it held locks. */
+struct kbarman_walk_batch {
+	unsigned int nr, bytes;
+	struct kbarman_mapping mappings[64];
+	char names[4 * PATH_MAX];	/* `bytes` are in use */
+};
+
 /* The most memory that kmalloc() uses for @size bytes. */
 #define KBARMAN_MEMORY_OF(size)	roundup_pow_of_two(size)
-
-/* Name of a mapping whose path can't be determined. */
-#define KBARMAN_IMAGE_UNKNOWN	"[unknown]"
 
 /* ---- spaces_limits.c ---- */
 
 /* Count what was left out because there was no memory. */
 void kbarman_spaces_out_of_memory(struct kbarman_spaces *spaces);
 
-/* Count a step. False if no more work may be done. */
+/* Count a step. False if no more work may be done. The second one does not reschedule. */
 bool kbarman_spaces_step(struct kbarman_spaces *spaces);
+bool kbarman_spaces_step_atomic(struct kbarman_spaces *spaces);
 
 /* ---- spaces_images.c ---- */
 

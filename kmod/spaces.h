@@ -15,25 +15,11 @@
 
 #include <linux/types.h>
 
-#define KBARMAN_MAPPING_NAME	16
-
-struct file;
 struct kbarman_code_bounds;
+struct kbarman_mapping;
 struct kbarman_session;
 struct kbarman_spaces;
 struct mm_struct;
-struct vm_area_struct;
-
-/* An executable mapping as it was made. */
-struct kbarman_mapping {
-	unsigned long start, end;
-	u64 offset;			/* file offset of `start` */
-	struct file *file;		/* NULL = no file, `name` is used */
-	char name[KBARMAN_MAPPING_NAME];	/* "[vdso]" or "//anon" */
-};
-
-/* Describe @vma. Takes no reference to the file. Context: mmap_lock of @vma held. */
-void kbarman_mapping_init(struct kbarman_mapping *mapping, struct vm_area_struct *vma);
 
 /*
  * Create an empty registry, which adds rows to the session's capture and says in @bounds where code
@@ -44,16 +30,16 @@ struct kbarman_spaces *kbarman_spaces_create(struct kbarman_session *session,
 void kbarman_spaces_destroy(struct kbarman_spaces *spaces);	/* NULL is allowed */
 
 /*
- * @mm has @mapping since @timestamp. The mapping replaces what was at its addresses. After
- * kbarman_spaces_walk_all(), the registry assumes that all new mappings are reported here, until
- * kbarman_spaces_distrust() says otherwise.
+ * @mm has @mapping, which @task_id made, since @timestamp. The mapping replaces what was at its
+ * addresses. After kbarman_spaces_walk_all(), the registry assumes that all new mappings are
+ * reported here, until kbarman_spaces_distrust() says otherwise.
  */
-void kbarman_spaces_map(struct kbarman_spaces *spaces, struct mm_struct *mm,
+void kbarman_spaces_map(struct kbarman_spaces *spaces, struct mm_struct *mm, u32 task_id,
 			const struct kbarman_mapping *mapping, u64 timestamp);
 
-/* @child is a copy of @parent since @timestamp. */
+/* @child of thread @task_id is a copy of @parent since @timestamp. */
 void kbarman_spaces_fork(struct kbarman_spaces *spaces, struct mm_struct *parent,
-			 struct mm_struct *child, u64 timestamp);
+			 struct mm_struct *child, u32 task_id, u64 timestamp);
 
 /*
  * Thread @task_id was sampled in @mm at @timestamp, for the first time since it was created or

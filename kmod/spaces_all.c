@@ -14,6 +14,7 @@
 #include "code_bounds.h"
 #include "header.h"
 #include "here.h"
+#include "mm_user.h"
 #include "space.h"
 
 #define MIN_GRAVES	64
@@ -164,13 +165,15 @@ static void spaces_collect(struct kbarman_spaces *spaces, u64 timestamp, bool wa
 	count = spaces_collect_threads(spaces, found, room);
 	spaces->all_seen = count < room;
 	for (i = 0; i < count; i++) {
-		struct mm_struct *mm = get_task_mm(found[i]);
+		struct mm_struct *mm = kbarman_mm_grab(found[i]);
 		struct kbarman_space *space = mm ? kbarman_space_get(spaces, mm) : NULL;
 
+		if (space)
+			space->task_id = found[i]->pid;
 		if (space && walk_them)
 			kbarman_space_want_walk(space, timestamp);
 		if (mm)
-			mmput_async(mm);
+			mmdrop(mm);
 		put_task_struct(found[i]);
 		cond_resched();
 	}
@@ -264,7 +267,10 @@ struct kbarman_spaces *kbarman_spaces_create(struct kbarman_session *session,
 	if (!spaces)
 		return NULL;
 	spaces->path_buffer = kmalloc(KBARMAN_FILE_BYTES + PATH_MAX, GFP_KERNEL);
-	if (!spaces->path_buffer) {
+	spaces->batch = vmalloc(sizeof(*spaces->batch));
+	if (!spaces->path_buffer || !spaces->batch) {
+		vfree(spaces->batch);
+		kfree(spaces->path_buffer);
 		vfree(spaces);
 		return NULL;
 	}
@@ -288,6 +294,7 @@ void kbarman_spaces_destroy(struct kbarman_spaces *spaces)
 		return;
 	spaces_free_some(spaces, true);
 	xa_destroy(&spaces->threads);
+	vfree(spaces->batch);
 	kfree(spaces->path_buffer);
 	vfree(spaces);
 }

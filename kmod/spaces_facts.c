@@ -37,7 +37,7 @@ void kbarman_spaces_hurry(struct kbarman_spaces *spaces)
 	WRITE_ONCE(spaces->hurry, true);
 }
 
-void kbarman_spaces_map(struct kbarman_spaces *spaces, struct mm_struct *mm,
+void kbarman_spaces_map(struct kbarman_spaces *spaces, struct mm_struct *mm, u32 task_id,
 			const struct kbarman_mapping *mapping, u64 timestamp)
 {
 	struct kbarman_space *space = kbarman_space_find(spaces, mm);
@@ -54,11 +54,12 @@ void kbarman_spaces_map(struct kbarman_spaces *spaces, struct mm_struct *mm,
 		 */
 		space->complete = spaces->all_seen;
 	}
+	space->task_id = task_id;
 	kbarman_space_map(space, mapping, timestamp);
 }
 
 void kbarman_spaces_fork(struct kbarman_spaces *spaces, struct mm_struct *parent,
-			 struct mm_struct *child, u64 timestamp)
+			 struct mm_struct *child, u32 task_id, u64 timestamp)
 {
 	struct kbarman_space *from, *to;
 
@@ -66,6 +67,8 @@ void kbarman_spaces_fork(struct kbarman_spaces *spaces, struct mm_struct *parent
 		return;
 	from = kbarman_space_find(spaces, parent);
 	to = kbarman_space_get(spaces, child);
+	if (to)
+		to->task_id = task_id;
 	/* A walk of all processes may have found the child's mappings already. */
 	if (!from || !to || !list_empty(&to->by_age))
 		return;
@@ -113,6 +116,7 @@ bool kbarman_spaces_sampled(struct kbarman_spaces *spaces, struct mm_struct *mm,
 	space = kbarman_space_get(spaces, mm);
 	if (!space)
 		return false;
+	space->task_id = task_id;
 	space_know_all(space, timestamp);
 	if (!thread)
 		return thread_add(space, task_id, timestamp);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <linux/dcache.h>
-#include <linux/err.h>
 #include <linux/hash.h>
-#include <linux/mm.h>
+#include <linux/kernel.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "compat/file.h"
+#include "mapping.h"
 #include "space.h"
 
 static struct kbarman_image *image_get(struct kbarman_spaces *spaces, const char *name,
@@ -45,59 +43,20 @@ void kbarman_image_put(struct kbarman_spaces *spaces, struct kbarman_image *imag
 	kfree(image);
 }
 
-/*
- * "kbarman.file=MAJOR:MINOR:INODE:SIZE:MTIME:". Inode numbers are used again, and overlayfs gives a
- * file a new inode when it copies the file up. Size and time of the last change belong to the
- * contents.
- */
-static unsigned int image_print_file(char *buffer, struct file *file)
+/* "kbarman.file=MAJOR:MINOR:INODE:SIZE:MTIME:" */
+static unsigned int image_print_file(char *buffer, const struct kbarman_mapped_file *file)
 {
-	const struct inode *inode = kbarman_file_inode(file);
-	/*
-	 * A writer may change the time at this moment. The file is a different one then, whichever
-	 * time is read.
-	 */
-	struct timespec64 mtime = data_race(kbarman_inode_mtime(inode));
-
-	/* Memory files on internal mounts have no path by which a reader could find them. */
-	if (inode->i_sb->s_flags & SB_NOUSER)
-		return 0;
 	return scnprintf(buffer, KBARMAN_FILE_BYTES, "kbarman.file=%u:%u:%llu:%llu:%llu:",
-			 MAJOR(inode->i_sb->s_dev), MINOR(inode->i_sb->s_dev),
-			 (u64)inode->i_ino, i_size_read(inode),
-			 (u64)mtime.tv_sec * NSEC_PER_SEC + mtime.tv_nsec);
+			 file->major, file->minor, file->inode, file->size, file->mtime);
 }
 
-/* A mapping whose path can't be determined is kept, and named KBARMAN_IMAGE_UNKNOWN. */
 struct kbarman_image *kbarman_image_of(struct kbarman_spaces *spaces,
 				       const struct kbarman_mapping *from)
 {
-	char front[KBARMAN_FILE_BYTES], *path;
-	unsigned int length;
+	char *text = spaces->path_buffer;
+	unsigned int length = from->file.known ? image_print_file(text, &from->file) : 0;
 
-	if (!from->file)
-		return image_get(spaces, from->name, 0);
-	path = d_path(kbarman_file_path(from->file), spaces->path_buffer + KBARMAN_FILE_BYTES,
-		      PATH_MAX);
-	if (IS_ERR(path))
-		return image_get(spaces, KBARMAN_IMAGE_UNKNOWN, 0);
-	length = image_print_file(front, from->file);
-	return image_get(spaces, memcpy(path - length, front, length), length);
-}
-
-void kbarman_mapping_init(struct kbarman_mapping *mapping, struct vm_area_struct *vma)
-{
-	const char *name = NULL;
-
-	*mapping = (struct kbarman_mapping) {
-		.start = vma->vm_start,
-		.end = vma->vm_end,
-		.offset = (u64)vma->vm_pgoff << PAGE_SHIFT,
-		.file = vma->vm_file,
-	};
-	if (mapping->file)
-		return;
-	if (vma->vm_ops && vma->vm_ops->name)
-		name = vma->vm_ops->name(vma);
-	strscpy(mapping->name, name ?: "//anon", sizeof(mapping->name));
+	memcpy(text + length, from->name, from->length);
+	text[length + from->length] = '\0';
+	return image_get(spaces, text, length);
 }

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/delay.h>
+#include <linux/errno.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
-#include <linux/sched/mm.h>
+#include <linux/sched/task.h>
+#include <linux/string.h>
 
 #include "clock.h"
 #include "header.h"
+#include "mm_user.h"
 #include "space.h"
 
-#define WALK_SLICE	1024	/* mappings of any kind that one slice looks at */
+#define WALK_LOCKED	128	/* mappings of any kind that are looked at without a pause: a task
+				 * may wait to exit */
+#define WALK_SLICE	8	/* times that one slice does this */
 #define WALK_PAUSE	HZ	/* jiffies from the end of a walk to the next walk of the same
 				 * address space */
 #define MAX_PAUSE	(2 * HZ)
@@ -22,37 +27,57 @@ static void space_end_walk(struct kbarman_space *space)
 }
 
 /*
- * Takes mmap_lock without waiting, except for some short tries if `hurry` is set. The owner of the
- * lock may itself wait for a network or for another process.
+ * Takes the lock of a task that has the memory, so that it stays, and mmap_lock without waiting.
+ * NULL: mmap_lock is taken, or @gone. Its owner may itself wait for a network or for another
+ * process.
  */
-static bool space_lock(struct kbarman_spaces *spaces, struct mm_struct *mm)
+static struct task_struct *space_trylock(struct kbarman_space *space, bool *gone)
 {
-	if (mmap_read_trylock(mm))
-		return true;
-	while (READ_ONCE(spaces->hurry) && spaces->tries_left-- > 0) {
+	struct task_struct *task = kbarman_mm_lock_user(space->mm, space->task_id);
+
+	*gone = !task;
+	if (!task)
+		return NULL;
+	space->task_id = task->pid;
+	if (mmap_read_trylock(space->mm))
+		return task;
+	task_unlock(task);
+	return NULL;
+}
+
+static void space_unlock(struct kbarman_space *space, struct task_struct *task)
+{
+	mmap_read_unlock(space->mm);
+	task_unlock(task);
+}
+
+/* With some short tries if `hurry` is set. */
+static struct task_struct *space_lock(struct kbarman_space *space, bool *gone)
+{
+	struct task_struct *task = space_trylock(space, gone);
+	struct kbarman_spaces *spaces = space->all;
+
+	while (!task && !*gone && READ_ONCE(spaces->hurry) && spaces->tries_left-- > 0) {
 		usleep_range(200, 1000);
-		if (mmap_read_trylock(mm))
-			return true;
+		task = space_trylock(space, gone);
 	}
-	return false;
+	return task;
 }
 
 /* If there is no room, the new mapping is counted and left out, and the known ones stay. */
-static void space_walk_vma(struct kbarman_space *space, struct vm_area_struct *vma)
+static void space_walk_mapping(struct kbarman_space *space, const struct kbarman_mapping *mapping)
 {
-	struct kbarman_mapping mapping;
 	const struct kbarman_known *known;
 
 	if (space->nr_mappings >= KBARMAN_MAX_MAPPINGS) {
-		known = kbarman_space_mapping_behind(space, vma->vm_start);
-		if (!known || known->start >= vma->vm_end) {
+		known = kbarman_space_mapping_behind(space, mapping->start);
+		if (!known || known->start >= mapping->end) {
 			space->trimmed = true;
 			space->walk_left++;
 			return;
 		}
 	}
-	kbarman_mapping_init(&mapping, vma);
-	kbarman_space_map(space, &mapping, space->walk_since);
+	kbarman_space_map(space, mapping, space->walk_since);
 }
 
 /* Counts the mappings for which a walk found no room. The next walk does not count them again. */
@@ -72,59 +97,101 @@ static void space_give_up_walk(struct kbarman_space *space)
 	space_end_walk(space);
 }
 
-/* True if the walk has reached the end. Context: mmap_lock held. */
-static bool space_walk_slice(struct kbarman_space *space)
+static void space_begin_walk(struct kbarman_space *space)
+{
+	space->gap = false;
+	space->complete = true;
+	space->trimmed = false;
+	space->walk_left = 0;
+}
+
+static bool batch_is_full(const struct kbarman_walk_batch *batch)
+{
+	return batch->nr == ARRAY_SIZE(batch->mappings) ||
+	       sizeof(batch->names) - batch->bytes < PATH_MAX;
+}
+
+static void batch_add(struct kbarman_walk_batch *batch, struct vm_area_struct *vma)
+{
+	struct kbarman_mapping *mapping = &batch->mappings[batch->nr++];
+	char *room = batch->names + batch->bytes;
+
+	kbarman_mapping_init(mapping, vma, room);
+	/* The name may stand at the end of the room. */
+	mapping->name = memmove(room, mapping->name, mapping->length);
+	batch->bytes += mapping->length;
+}
+
+/* True if the walk has reached the end. Context: mmap_lock held, and a spinlock. */
+static bool space_walk_locked(struct kbarman_space *space, struct kbarman_walk_batch *batch)
 {
 	struct vm_area_struct *vma;
 	unsigned int count = 0;
 
-	if (!space->walk_at) {
-		space->gap = false;
-		space->complete = true;
-		space->trimmed = false;
-		space->walk_left = 0;
-	}
+	batch->nr = 0;
+	batch->bytes = 0;
 	/* find_vma() works on kernels with a list of mappings and on kernels without one. */
 	for (vma = find_vma(space->mm, space->walk_at); vma;
 	     vma = find_vma(space->mm, space->walk_at)) {
-		if (count++ >= WALK_SLICE || !kbarman_spaces_step(space->all))
+		if (count++ >= WALK_LOCKED || batch_is_full(batch) ||
+		    !kbarman_spaces_step_atomic(space->all))
 			return false;
 		space->walk_at = vma->vm_end;
 		if (vma->vm_flags & VM_EXEC)
-			space_walk_vma(space, vma);
+			batch_add(batch, vma);
 	}
 	return true;
 }
 
+/* 1: the walk has reached the end; 0: not yet; -EBUSY: mmap_lock is taken; -ESRCH: all is gone. */
+static int space_walk_part(struct kbarman_space *space)
+{
+	struct kbarman_walk_batch *batch = space->all->batch;
+	struct task_struct *task;
+	unsigned int i;
+	bool done, gone;
+
+	task = space_lock(space, &gone);
+	if (!task)
+		return gone ? -ESRCH : -EBUSY;
+	if (!space->walk_at)
+		space_begin_walk(space);
+	done = space_walk_locked(space, batch);
+	space_unlock(space, task);
+	for (i = 0; i < batch->nr; i++) {
+		cond_resched();
+		space_walk_mapping(space, &batch->mappings[i]);
+	}
+	return done;
+}
+
 void kbarman_space_walk(struct kbarman_space *space)
 {
-	bool locked, done = false;
+	struct kbarman_spaces *spaces = space->all;
+	int state = 0, parts;
 
-	if (!mmget_not_zero(space->mm)) {
+	for (parts = 0; !state && parts < WALK_SLICE; parts++) {
+		if (READ_ONCE(spaces->hurry) && spaces->steps_left <= 0)
+			break;
+		state = space_walk_part(space);
+	}
+	space->busy = state == -EBUSY;
+	if (state == -ESRCH) {
 		/* A thread was sampled, and its mappings are gone. */
 		if (!list_empty(&space->threads))
-			kbarman_header_miss(space->all->capture, KBARMAN_MISSED_QUEUE, 1);
+			kbarman_header_miss(spaces->capture, KBARMAN_MISSED_QUEUE, 1);
 		space_give_up_walk(space);
-		return;
-	}
-	locked = space_lock(space->all, space->mm);
-	space->busy = !locked;
-	if (locked) {
-		done = space_walk_slice(space);
-		mmap_read_unlock(space->mm);
-	}
-	mmput_async(space->mm);
-	if (done) {
+	} else if (state > 0) {
 		space_count_left(space);
 		space_end_walk(space);
-		if (space->gap && !READ_ONCE(space->all->hurry)) {
+		if (space->gap && !READ_ONCE(spaces->hurry)) {
 			space->complete = false;
 			kbarman_space_want_walk(space, kbarman_clock());
 		}
-	} else if (READ_ONCE(space->all->hurry) && (!locked || space->all->steps_left <= 0)) {
-		kbarman_header_miss(space->all->capture, KBARMAN_MISSED_QUEUE, 1);
+	} else if (READ_ONCE(spaces->hurry) && (space->busy || spaces->steps_left <= 0)) {
+		kbarman_header_miss(spaces->capture, KBARMAN_MISSED_QUEUE, 1);
 		space_give_up_walk(space);
-	} else if (!locked) {
+	} else if (space->busy) {
 		space->walk_due = get_jiffies_64() + LOCK_PAUSE;
 	}
 }

@@ -5,11 +5,12 @@
 #include <linux/mm.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
-#include <linux/sched/mm.h>
+#include <linux/sched/task.h>
 #include <linux/sched/task_stack.h>
 #include <asm/barrier.h>
 
 #include "compat/cmpxchg.h"
+#include "mm_user.h"
 #include "thread_stacks.h"
 
 #define FIRST_BYTES	16384UL		/* no thread has a smaller stack */
@@ -128,11 +129,13 @@ void kbarman_thread_stacks_look(struct kbarman_thread_stacks *stacks, struct mm_
 	struct kbarman_thread_stack *place = stack_place(stacks, task_id);
 	struct kbarman_thread_stack stack;
 	struct kbarman_range before;
+	struct task_struct *task;
 
 	if (!stack_read(&stack, place, task_id, mm))
 		stack = (struct kbarman_thread_stack) { .task_id = task_id, .mm = mm };
 	before = stack.range;
-	if (!mmget_not_zero(mm))
+	task = kbarman_mm_lock_user(mm, task_id);
+	if (!task)
 		return;
 	/* While it is written, nobody can read it. */
 	if (stack_find(&stack, mm, question) &&
@@ -140,7 +143,7 @@ void kbarman_thread_stacks_look(struct kbarman_thread_stacks *stacks, struct mm_
 		stack.asked = jiffies;
 		stack_write(place, &stack);
 	}
-	mmput_async(mm);
+	task_unlock(task);
 }
 
 /* ---- probes ---- */

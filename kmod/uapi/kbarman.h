@@ -93,7 +93,10 @@
  * session records some processes only (kbarman_configure.pids_ptr), all tasks that are not recorded
  * get a quarter together. A fact that gets no row is counted.
  *
- * The name of a mapped file is its path. The path is the end of a string that begins with
+ * The name of a mapped file is its path when it was mapped, from the root of its file system: without
+ * the mount point, because nothing that keeps a mount busy is held. A reader finds the mount point in
+ * /proc/PID/mountinfo, by the device and by the root of the mount, with which the path begins. For a
+ * deleted file " (deleted)" follows. The path is the end of a string that begins with
  * "kbarman.file=MAJOR:MINOR:INODE:SIZE:MTIME:". All five numbers are decimal: device and inode as
  * in /proc/PID/maps, the size in bytes, and the time of the last change in ns since 1970. Different
  * files of one path, as in containers, therefore have rows with different image_ptr.

@@ -46,7 +46,7 @@ TREES = {
          "pmu_overflow pmu_turns pmu_events cpu_pmu cpu callchain callchain_x86 callchain_arm64 "
          "callchain_riscv callchain_other stack sparse sparse_env sparse_stack task_ranges "
          "thread_stacks user_registers user_memory user_words plain_address code_bounds source_maps "
-         "maps_queue maps_worker maps_probes "
+         "maps_queue maps_worker maps_probes mapping mm_user "
          "spaces space spaces_facts spaces_all spaces_walks spaces_mappings spaces_rows spaces_images "
          "spaces_limits source_marker marks_rate marks_series"],
         ["kmod/sessions: boot descriptor sessions session_calls session_configure session_run "

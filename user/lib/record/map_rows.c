@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "format/barman_file.h"
 #include "record/map_rows.h"
+#include "record/mounts.h"
 
 static int compare_rows(const void *left, const void *right)
 {
@@ -48,7 +49,8 @@ int kb_map_rows_look(struct kb_map_rows *rows, const struct kb_mapped *m)
 }
 
 /* A row that ends before it begins is nobody's mapping. */
-static int put_in_force(const struct kb_mapped *m, struct kb_stacks *stacks,
+static int put_in_force(const struct kb_mapped *m, struct kb_mounts *mounts,
+			struct kb_stacks *stacks,
 			const struct bm_protocol_header_mmap_layout *row)
 {
 	struct kb_unwind_place place = {
@@ -64,18 +66,21 @@ static int put_in_force(const struct kb_mapped *m, struct kb_stacks *stacks,
 		return 0;
 	if (*place.image)
 		place.file = barman_file_of(m->strings, row->image_ptr);
+	place.image = kb_mounts_path(mounts, row->task_id, place.image, place.file);
+	if (!place.image)
+		return -ENOMEM;
 	/* The string table has a string once for each file. */
 	ret = kb_stacks_map(stacks, row->task_id, row->image_ptr, &place);
 	return ret == -EINVAL ? 0 : ret;
 }
 
 int kb_map_rows_until(struct kb_map_rows *rows, const struct kb_mapped *m,
-		      struct kb_stacks *stacks, uint64_t timestamp)
+		      struct kb_mounts *mounts, struct kb_stacks *stacks, uint64_t timestamp)
 {
 	int ret = 0;
 
 	while (!ret && rows->next < rows->nr && rows->rows[rows->next].timestamp <= timestamp)
-		ret = put_in_force(m, stacks, &m->maps[rows->rows[rows->next++].row]);
+		ret = put_in_force(m, mounts, stacks, &m->maps[rows->rows[rows->next++].row]);
 	return ret;
 }
 

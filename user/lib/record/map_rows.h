@@ -10,6 +10,8 @@
 
 #include "sym/stacks.h"
 
+struct kb_mounts;
+
 struct kb_map_rows {	/* zeroed: nothing was looked at */
 	struct kb_map_row {
 		uint64_t timestamp;
@@ -23,7 +25,7 @@ int kb_map_rows_look(struct kb_map_rows *rows, const struct kb_mapped *mapped);
 
 /* Put the rows up to @timestamp in force for @stacks. Returns 0 or a negative errno. */
 int kb_map_rows_until(struct kb_map_rows *rows, const struct kb_mapped *mapped,
-		      struct kb_stacks *stacks, uint64_t timestamp);
+		      struct kb_mounts *mounts, struct kb_stacks *stacks, uint64_t timestamp);
 
 void kb_map_rows_release(struct kb_map_rows *rows);
 

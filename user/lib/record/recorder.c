@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 #include "format/barman_writer.h"
+#include "record/mounts.h"
 #include "record/recorder_inside.h"
 
 #define HOLD_BACK_NS	50000000
@@ -464,7 +465,8 @@ static int create(struct kb_recorder **out, struct kb_device *device, int fd, bo
 	r->rings = calloc(r->nr_cpus, sizeof(*r->rings));
 	r->ring_of_cpu = calloc(r->nr_cpus, sizeof(*r->ring_of_cpu));
 	r->ring_of_source = calloc(r->nr_cpus + 1, sizeof(*r->ring_of_source));
-	if (!r->rings || !r->ring_of_cpu || !r->ring_of_source) {
+	r->mounts = kb_mounts_create(NULL);
+	if (!r->rings || !r->ring_of_cpu || !r->ring_of_source || !r->mounts) {
 		ret = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 		goto err_destroy;
 	}
@@ -522,6 +524,7 @@ void kb_recorder_destroy(struct kb_recorder *r)
 	for (unsigned int i = 0; i < r->nr_rings; i++)
 		kb_mapped_unmap(&r->rings[i].mapped);
 	kb_frozen_release(&r->frozen);
+	kb_mounts_destroy(r->mounts);
 	free(r->ring_of_source);
 	free(r->ring_of_cpu);
 	free(r->rings);

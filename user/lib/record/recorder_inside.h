@@ -31,6 +31,7 @@ struct ring {
 	bool has_pmu;			/* its PMU entry was written */
 };
 
+struct kb_mounts;
 struct kb_short_waits;
 struct recorder_part;
 struct recorder_stacks;
@@ -63,6 +64,7 @@ struct kb_recorder {
 	uint64_t first_timestamp;	/* ticks, of the first record in the file; 0: none yet */
 	bool is_frozen;
 	uint64_t since;			/* ticks: records from before that are left out */
+	struct kb_mounts *mounts;
 	struct kb_short_waits *short_waits;	/* NULL: every wait keeps its call chain */
 	bool asked_for_stacks;
 	struct recorder_stacks *stacks;	/* NULL: the session has no sparse stacks */

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "format/barman_file.h"
 #include "format/barman_writer.h"
+#include "record/mounts.h"
 #include "record/parts.h"
 #include "record/recorder_inside.h"
 
@@ -261,16 +262,18 @@ static int stage_maps(struct kb_recorder *r)
 	for (uint32_t i = 0; i < count; i++) {
 		const struct bm_protocol_header_mmap_layout *row = &m->maps[i];
 		struct staged *staged;
-		struct kb_text file;
+		struct kb_text file = kb_text(NULL);
+		const char *image;
 
 		if (row->task_id == KBARMAN_NO_TASK || !memcmp(row, &r->part->maps[i], sizeof(*row)))
 			continue;
-		staged = stage(r->part, i, kb_mapped_string(m, row->image_ptr));
+		image = kb_mapped_string(m, row->image_ptr) ?: "";
+		if (*image)
+			file = barman_file_of(m->strings, row->image_ptr);
+		image = kb_mounts_path(r->mounts, row->task_id, image, file);
+		staged = image ? stage(r->part, i, image) : NULL;
 		if (!staged)
 			return -ENOMEM;
-		if (!staged->name[0])
-			continue;
-		file = barman_file_of(m->strings, row->image_ptr);
 		staged->file = file.length ? strndup(file.data, file.length) : NULL;
 	}
 	return 0;

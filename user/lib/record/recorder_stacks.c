@@ -145,7 +145,8 @@ static int write_one(struct kb_recorder *r, const struct kb_raw_record *record,
 	if (!KB_ARRAY_ROOM(s->record, s->max_record,
 			   length + s->max_stack * sizeof(bm_uintptr)))
 		return -ENOMEM;
-	ret = kb_map_rows_until(&s->rows, recorder_header(r), s->stacks, record->timestamp);
+	ret = kb_map_rows_until(&s->rows, recorder_header(r), r->mounts, s->stacks,
+				record->timestamp);
 	if (ret)
 		return ret;
 	kb_stacks_at(s->stacks, monotonic_at(r, record->timestamp));

@@ -15,6 +15,7 @@
 #include "format/barman_file.h"
 #include "record/idle_table.h"
 #include "record/irq_table.h"
+#include "record/mounts.h"
 #include "record/perf_pmus.h"
 #include "record/recorder_inside.h"
 
@@ -239,8 +240,8 @@ static int copy_maps(struct kb_recorder *r)
 			continue;
 		if (map.image[0])
 			map.file = barman_file_of(m->strings, from->image_ptr);
-
-		ret = added(r, kb_barman_writer_map(r->writer, &map));
+		map.image = kb_mounts_path(r->mounts, map.task_id, map.image, map.file);
+		ret = map.image ? added(r, kb_barman_writer_map(r->writer, &map)) : -ENOMEM;
 	}
 	return ret;
 }
