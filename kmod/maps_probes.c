@@ -26,7 +26,8 @@ static DEFINE_MUTEX(maps_lock);		/* for those who change the list */
  * the module checks what it finds in their places. What is not a mapping there is not followed, and
  * the features say that mappings are not seen:
  *
- * perf_event_mmap()	checked at module init, with a mapping that the module makes
+ * perf_event_mmap()	checked with a mapping that the module makes: at module init, and at each start
+ *			and stop of a session, because an administrator can switch off all kprobes
  * copy_vma()		checked at each call, because a module can't call mremap()
  */
 
@@ -86,7 +87,7 @@ static bool vma_is_mapped(const struct vm_area_struct *vma)
 	return !get_kernel_nofault(start, &vma->vm_start) && find_vma(current->mm, start) == vma;
 }
 
-/* What perf_event_mmap() was called with for the mapping that kbarman_maps_probes_find() makes. */
+/* What perf_event_mmap() was called with for the mapping that mmap_probe_sees() makes. */
 static struct {
 	struct task_struct *maker;	/* NULL: no mapping is being made */
 	unsigned long start, end;
@@ -104,20 +105,23 @@ static int on_checked_mmap(struct kprobe *unused, struct pt_regs *regs)
 	return 0;
 }
 
-/* True if the argument of perf_event_mmap() was a new mapping. Context: task. */
-static bool mmap_probe_is_as_expected(void)
+/*
+ * 1: perf_event_mmap() was called with a new mapping, and the probe saw it; 0: it did not; < 0:
+ * there is no place for a mapping. Context: task.
+ */
+static int mmap_probe_sees(void)
 {
 	unsigned long at;
 
 	if (!current->mm)
-		return false;
+		return -ESRCH;
 	checked.start = 0;
 	checked.end = 0;
 	WRITE_ONCE(checked.maker, current);
 	at = vm_mmap(NULL, 0, PAGE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, 0);
 	WRITE_ONCE(checked.maker, NULL);
 	if (IS_ERR_VALUE(at))
-		return false;
+		return (int)at;
 	vm_munmap(at, PAGE_SIZE);
 	return checked.start <= at && at < checked.end;
 }
@@ -134,8 +138,9 @@ static int on_mmap(struct kprobe *unused, struct pt_regs *regs)
 	if (vma->vm_flags & VM_EXEC) {
 		kbarman_mapping_init(&mapping, vma, this_cpu_ptr(path_rooms)->bytes);
 		maps_push(vma->vm_mm, &mapping);
+		return 0;
 	}
-	return 0;
+	return on_checked_mmap(unused, regs);
 }
 
 /* True if copy_vma()'s arguments can be those of a move. Context: as on_mmap(). */
@@ -272,17 +277,41 @@ static void map_probes_attach(void)
 	maps_set_features(map_probes[0].attached, map_probes[1].attached && !moves_differ);
 }
 
+/*
+ * Whether the probes still see anything: kernel.ftrace_enabled and kprobes/enabled of debugfs
+ * switch them off, and nobody tells. Sessions that run are told. What was off and on again between
+ * two looks is not found out.
+ */
+static void map_probes_look(void)
+{
+	u32 before = kbarman_maps_features();
+	int seen = map_probes[0].attached ? mmap_probe_sees() : -ENODEV;
+
+	if (seen < 0)
+		return;
+	maps_set_features(seen, map_probes[1].attached && !moves_differ);
+	if (before & ~kbarman_maps_features()) {
+		rcu_read_lock();
+		maps_tell_all();
+		rcu_read_unlock();
+	}
+}
+
 /* The handlers of sessions are not called here: there is no session. */
 void kbarman_maps_probes_find(void)
 {
 	map_probes[0].usable = !map_probe_attach(&map_probes[0], on_checked_mmap) &&
-			       mmap_probe_is_as_expected();
+			       mmap_probe_sees() > 0;
 	map_probes[1].usable = !map_probe_attach(&map_probes[1], NULL);
 	maps_set_features(map_probes[0].usable, map_probes[1].usable);
 	map_probes_detach();
 }
 #else
 static void map_probes_attach(void)
+{
+}
+
+static void map_probes_look(void)
 {
 }
 
@@ -300,6 +329,7 @@ void kbarman_maps_probes_add(struct kbarman_maps *maps)
 	mutex_lock(&maps_lock);
 	if (list_empty(&maps_sessions))
 		map_probes_attach();
+	map_probes_look();
 	list_add_tail_rcu(&maps->list, &maps_sessions);
 	mutex_unlock(&maps_lock);
 }
@@ -307,6 +337,7 @@ void kbarman_maps_probes_add(struct kbarman_maps *maps)
 void kbarman_maps_probes_remove(struct kbarman_maps *maps)
 {
 	mutex_lock(&maps_lock);
+	map_probes_look();
 	list_del_rcu(&maps->list);
 	if (list_empty(&maps_sessions))
 		map_probes_detach();

@@ -18,7 +18,7 @@ struct kbarman_maps;
 /* Find out which new mappings can be seen when they are made. Context: task, at module init. */
 void kbarman_maps_probes_find(void);
 
-/* KBARMAN_FEATURE_MAPS*, as found at module init or by the first session since. Context: any. */
+/* KBARMAN_FEATURE_MAPS*, as found at module init or by the last start or stop. Context: any. */
 u32 kbarman_maps_features(void);
 
 /*

@@ -370,7 +370,10 @@ enum kbarman_stop {
 							 * KBARMAN_FEATURE_MAPS: not those that
 							 * mremap(2) moves. That the module
 							 * knows this kernel's mremap(2) shows
-							 * at the first one of a session */
+							 * at the first one of a session. Both
+							 * are looked at anew at each start and
+							 * stop: kernel.ftrace_enabled and
+							 * kprobes/enabled switch kprobes off */
 #define KBARMAN_FEATURE_CHAIN_USER	(1U << 3)	/* call chains can have user frames */
 #define KBARMAN_FEATURE_CHAIN_KERNEL	(1U << 4)	/* call chains can have kernel frames */
 #define KBARMAN_FEATURE_COUNTS		(1U << 6)	/* the module writes samples without PC */

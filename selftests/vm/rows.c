@@ -156,8 +156,19 @@ FIXTURE_SETUP(rows)
 	pin(0);
 }
 
+/* Switch all kprobes of the machine. False: this kernel has no such switch. */
+static bool switch_kprobes(const char *on)
+{
+	int fd = open("/sys/kernel/debug/kprobes/enabled", O_WRONLY | O_CLOEXEC);
+	bool done = fd >= 0 && write(fd, on, 1) == 1;
+
+	close(fd);
+	return done;
+}
+
 FIXTURE_TEARDOWN(rows)
 {
+	switch_kprobes("1");
 	close(self->fd);
 }
 
@@ -361,6 +372,38 @@ TEST_F(rows, a_mapping_made_later_has_a_row)
 	ASSERT_NE(NULL, row);
 	EXPECT_EQ(4096, row->image_offset + ((uintptr_t)code - row->base_address));
 	EXPECT_TRUE(ends_in(capture_strings(self->map) + row->image_ptr, "/rows"));
+}
+
+#define MAPS_SEEN	(KBARMAN_FEATURE_MAPS | KBARMAN_FEATURE_MAPS_MADE)
+
+TEST_F(rows, kprobes_that_are_switched_off_are_told)
+{
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	if (!switch_kprobes("0"))
+		SKIP(return, "this kernel's kprobes can't be switched off");
+
+	/* before the start */
+	ASSERT_EQ(0, start(self->fd));
+	EXPECT_EQ(0, query(self->fd).features & MAPS_SEEN);
+	EXPECT_STREQ("start", capture_fact(self->map, "maps"));
+	ASSERT_EQ(0, stop(self->fd));
+
+	/* and while a session records */
+	ASSERT_TRUE(switch_kprobes("1"));
+	ASSERT_EQ(0, start(self->fd));
+	EXPECT_EQ(MAPS_SEEN, query(self->fd).features & MAPS_SEEN);
+	EXPECT_EQ(NULL, capture_fact(self->map, "maps"));
+	ASSERT_TRUE(switch_kprobes("0"));
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(0, query(self->fd).features & MAPS_SEEN);
+	EXPECT_STREQ("start", capture_fact(self->map, "maps"));
+	EXPECT_LT(0, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_QUEUE]);
+
+	ASSERT_TRUE(switch_kprobes("1"));
+	ASSERT_EQ(0, start(self->fd));
+	EXPECT_EQ(MAPS_SEEN, query(self->fd).features & MAPS_SEEN);
+	ASSERT_EQ(0, stop(self->fd));
 }
 
 TEST_F(rows, a_mapping_in_the_place_of_another_is_the_newer_row)

@@ -444,8 +444,9 @@ static enum verdict check_maps(struct doctor *doctor)
 		       "samples in code that mremap(2) has moved have no image");
 		return say(doctor, WORSE, "new ones are recorded, except what mremap(2) moves");
 	}
-	advise(doctor, "boot a kernel with CONFIG_KPROBES, in which perf_event_mmap() takes a kprobe; "
-	       "without it code that programs load "
+	advise(doctor, "switch kprobes on (sysctl kernel.ftrace_enabled=1, and 1 into "
+	       "/sys/kernel/debug/kprobes/enabled), or boot a kernel with CONFIG_KPROBES, in "
+	       "which perf_event_mmap() takes a kprobe; without it code that programs load "
 	       "after the start has no image");
 	return say(doctor, WORSE, "only those that exist when the recording starts are recorded");
 }

@@ -346,7 +346,7 @@ static void say_what_is_missing(struct recording *rec)
 	if (query.state & KBARMAN_STATE_FALLBACK)
 		cli_warn("there is no PMU: sampling by cpu-clock instead of cycles");
 	if (!(query.features & (KBARMAN_FEATURE_MAPS | KBARMAN_FEATURE_MAPS_MADE)))
-		cli_warn("this kernel has no kprobes, or others than the module knows: code that is loaded from now on has no image");
+		cli_warn("this kernel has no kprobes, others than the module knows, or they are switched off (kernel.ftrace_enabled, /sys/kernel/debug/kprobes/enabled): code that is loaded from now on has no image");
 	else if (!(query.features & KBARMAN_FEATURE_MAPS))
 		cli_warn("the module can't follow mremap(2): code that a program moves has no image");
 }
