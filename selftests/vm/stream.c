@@ -359,6 +359,8 @@ TEST_F(stream, consume_gives_space_back)
 		ASSERT_EQ(0, consume(self->fd, WRITER_CPU, walk.at));
 		ASSERT_EQ(walk.at, store->read_offset);
 	}
+	/* The stop may have left a block without a record. */
+	ASSERT_EQ(0, consume(self->fd, WRITER_CPU, walk.at));
 	EXPECT_EQ(store->write_offset, store->read_offset);
 }
 
@@ -381,7 +383,7 @@ TEST_F(stream, consume_refuses_what_is_no_block_boundary)
 	EXPECT_EQ(-EINVAL, consume(self->fd, WRITER_CPU, second - 8));
 	EXPECT_EQ(-EINVAL, consume(self->fd, WRITER_CPU, second + 4));
 	EXPECT_EQ(-EINVAL, consume(self->fd, WRITER_CPU, store->write_offset + 32));
-	EXPECT_EQ(-EINVAL, consume(self->fd, WRITER_CPU, store->write_offset - 8));
+	EXPECT_EQ(-EINVAL, consume(self->fd, WRITER_CPU, store->write_offset - 16));
 	EXPECT_EQ(-EINVAL, consume(self->fd, WRITER_CPU, ~0ULL));
 	EXPECT_EQ(-EINVAL, consume(self->fd, WRITER_CPU, second + (1ULL << 32)));
 	EXPECT_EQ(0, store->read_offset);
