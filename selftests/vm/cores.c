@@ -499,6 +499,7 @@ TEST_F(cores, flags_of_an_event_arrive)
 	self->config.sample = 0;
 	ASSERT_EQ(0, configure(self->fd, self->config));
 	ASSERT_EQ(0, start(self->fd));
+	step(1);
 	ASSERT_EQ(0, stop(self->fd));
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(flags[i] | NO_GUEST, counted_of(self->fd, 0, 1 + i).all);
@@ -519,6 +520,7 @@ TEST_F(cores, guests_are_left_out_where_the_pmu_can)
 		self->config.sample = 0;
 		ASSERT_EQ(0, configure(self->fd, self->config));
 		ASSERT_EQ(0, start(self->fd));
+		step(1);
 		ASSERT_EQ(0, stop(self->fd));
 		EXPECT_EQ(guests ? NO_GUEST : 0, counted_of(self->fd, 0, 0).all);
 		EXPECT_TRUE(sums_are_equal(self->fd));
@@ -540,6 +542,7 @@ TEST_F(cores, samples_are_precise_one_by_one_and_counts_are_not)
 	ADD(counts);
 	ASSERT_EQ(0, configure(self->fd, self->config));
 	ASSERT_EQ(0, start(self->fd));
+	step(1);
 	ASSERT_EQ(0, stop(self->fd));
 	EXPECT_EQ(samples.flags | 1 << 5 | NO_GUEST, counted_of(self->fd, 0, 0).all);
 	EXPECT_EQ(KBARMAN_EVENT_NO_USER | NO_GUEST, counted_of(self->fd, 0, 1).all);
@@ -547,6 +550,7 @@ TEST_F(cores, samples_are_precise_one_by_one_and_counts_are_not)
 	self->config.sample = 0;
 	ASSERT_EQ(0, configure(self->fd, self->config));
 	ASSERT_EQ(0, start(self->fd));
+	step(1);
 	ASSERT_EQ(0, stop(self->fd));
 	EXPECT_EQ(NO_GUEST, counted_of(self->fd, 0, 0).all);
 	EXPECT_EQ(KBARMAN_EVENT_NO_USER | NO_GUEST, counted_of(self->fd, 0, 1).all);

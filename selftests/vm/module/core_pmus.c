@@ -7,7 +7,7 @@
  *	cycles		ns
  *	instructions	ns / 4
  *	steps		what was written to the parameter `step`, on the CPU that wrote
- *	flags		once, when the event begins to count: its exclude_user, 2 * exclude_kernel,
+ *	flags		for each step, the event's exclude_user, 2 * exclude_kernel,
  *			4 * exclude_hv, 8 * precise_ip, 32 * wakeup_events, 64 * exclude_guest
  *	wide, narrow	as steps; kb_big has only the first of them, and kb_little only the second
  *
@@ -112,9 +112,10 @@ static u64 counter_now(const struct perf_event *event)
 	case EVENT_INSTRUCTIONS:
 		return ktime_get_mono_fast_ns() / 4;
 	case EVENT_FLAGS:
-		return event->attr.exclude_user | event->attr.exclude_kernel << 1 |
-		       event->attr.exclude_hv << 2 | event->attr.precise_ip << 3 |
-		       event->attr.wakeup_events << 5 | event->attr.exclude_guest << 6;
+		return this_cpu_read(cores.steps) *
+		       (event->attr.exclude_user | event->attr.exclude_kernel << 1 |
+			event->attr.exclude_hv << 2 | event->attr.precise_ip << 3 |
+			event->attr.wakeup_events << 5 | event->attr.exclude_guest << 6);
 	}
 	return this_cpu_read(cores.steps);
 }
@@ -139,8 +140,7 @@ static void kb_start_timer(struct perf_event *event)
 static void kb_start(struct perf_event *event, int flags)
 {
 	event->hw.state = 0;
-	local64_set(&event->hw.prev_count, event_number(event) == EVENT_FLAGS ?
-					   local64_read(&event->count) : counter_now(event));
+	local64_set(&event->hw.prev_count, counter_now(event));
 	if (is_sampling_event(event))
 		kb_start_timer(event);
 }
