@@ -16,8 +16,10 @@ static bool task_lock_if_user(struct task_struct *task, const struct mm_struct *
 	if (READ_ONCE(task->mm) != mm || data_race(task->flags) & PF_KTHREAD)
 		return false;
 	task_lock(task);
-	if (task->mm == mm)
+	if (task->mm == mm) {
+		__release(&task->alloc_lock);	/* for sparse, which sees no pair here */
 		return true;
+	}
 	task_unlock(task);
 	return false;
 }
@@ -55,6 +57,12 @@ struct task_struct *kbarman_mm_lock_user(struct mm_struct *mm, u32 task_id)
 		}
 	rcu_read_unlock();
 	return found;
+}
+
+void kbarman_mm_unlock_user(struct task_struct *task)
+{
+	__acquire(&task->alloc_lock);	/* as above */
+	task_unlock(task);
 }
 
 struct mm_struct *kbarman_mm_grab(struct task_struct *task)

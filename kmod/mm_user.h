@@ -12,11 +12,13 @@ struct mm_struct;
 struct task_struct;
 
 /*
- * A task that uses @mm, maybe @task_id, or NULL if there is none. Until task_unlock() it keeps the
- * memory, as exit and exec take that lock before they give memory up, so hold it for a short time.
+ * A task that uses @mm, maybe @task_id, or NULL if there is none. Until
+ * kbarman_mm_unlock_user() it keeps the memory: exit and exec take its alloc_lock before they give
+ * memory up. So hold it for a short time.
  * Context: task; @mm is held (mm_count).
  */
 struct task_struct *kbarman_mm_lock_user(struct mm_struct *mm, u32 task_id);
+void kbarman_mm_unlock_user(struct task_struct *task);
 
 /* The memory of @task with a reference (mm_count), or NULL. Context: task. */
 struct mm_struct *kbarman_mm_grab(struct task_struct *task);

@@ -41,14 +41,14 @@ static struct task_struct *space_trylock(struct kbarman_space *space, bool *gone
 	space->task_id = task->pid;
 	if (mmap_read_trylock(space->mm))
 		return task;
-	task_unlock(task);
+	kbarman_mm_unlock_user(task);
 	return NULL;
 }
 
 static void space_unlock(struct kbarman_space *space, struct task_struct *task)
 {
 	mmap_read_unlock(space->mm);
-	task_unlock(task);
+	kbarman_mm_unlock_user(task);
 }
 
 /* With some short tries if `hurry` is set. */

@@ -143,7 +143,7 @@ void kbarman_thread_stacks_look(struct kbarman_thread_stacks *stacks, struct mm_
 		stack.asked = jiffies;
 		stack_write(place, &stack);
 	}
-	task_unlock(task);
+	kbarman_mm_unlock_user(task);
 }
 
 /* ---- probes ---- */

@@ -16,7 +16,9 @@ int kb_private_new(const char *path)
 	if (unlink(path) && errno != ENOENT)
 		return -errno;
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, MODE);
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	return fd;
 }
 
 int kb_private_open(const char *path)
