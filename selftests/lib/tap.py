@@ -88,9 +88,10 @@ def read_all(fd):
 
 
 def main(namespace):
-    """Run every function of the namespace that takes one argument, `tmp`, or those that the command names."""
-    tests = [(name, f) for name, f in namespace.items() if name in (sys.argv[1:] or namespace) and
-             inspect.isfunction(f) and list(inspect.signature(f).parameters) == ["tmp"]]
+    """Run every function of the namespace that takes one argument, `tmp`; if the command names some, those."""
+    tests = [(name, f) for name, f in namespace.items()
+             if inspect.isfunction(f) and list(inspect.signature(f).parameters) == ["tmp"]]
+    tests = [(name, f) for name, f in tests if name in sys.argv[1:]] or tests
     failed = 0
     for number, (name, test) in enumerate(tests, 1):
         tmp = tempfile.mkdtemp(prefix="kbarman-test-")
