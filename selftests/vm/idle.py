@@ -110,7 +110,8 @@ def ns_of(ticks):
 
 def leaving():
     """Of the waiter, from its first wakeup in the log on."""
-    since = min(time["at"] for time in left())
+    first = only(of_kind(told("info", "leave"), "capture"), "capture")["first_ns"]
+    since = min(time["at"] for time in left()) - first
     return told("report", "leave", "--latency", "--tid", str(waiter()[0]), "--time",
                 f"{since // 10**9}.{since % 10**9:09},")
 
