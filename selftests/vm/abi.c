@@ -397,21 +397,6 @@ TEST_F(abi, configure_refuses_cpus_that_are_not_there)
 	EXPECT_EQ(-EINVAL, configure(self->fd, c));
 }
 
-static uint64_t memory_available(void)
-{
-	unsigned long long kib = 0;
-	char line[128];
-	FILE *f = fopen("/proc/meminfo", "r");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
-			break;
-	if (!kib)
-		lost("no MemAvailable");
-	fclose(f);
-	return kib * KIB;
-}
-
 /* What maps show would fit; what the module keeps beside it would not. */
 TEST_F(abi, configure_refuses_tables_that_do_not_fit_into_memory)
 {

@@ -528,6 +528,22 @@ static inline const char *capture_strings(const void *map)
 	return (const char *)(capture_header(map) + 1);
 }
 
+/* Bytes that Linux could give to programs now. */
+static inline uint64_t memory_available(void)
+{
+	unsigned long long kib = 0;
+	char line[128];
+	FILE *f = fopen("/proc/meminfo", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
+			break;
+	if (!kib)
+		lost("no MemAvailable");
+	fclose(f);
+	return kib * KIB;
+}
+
 /* The value of the string kbarman.KEY=, or NULL. */
 static inline const char *capture_fact(const void *map, const char *key)
 {

@@ -27,21 +27,6 @@ static struct kbarman_configure of_one_cpu(uint64_t ring_bytes)
 
 /* ---- the machine's memory ---- */
 
-static uint64_t memory_available(void)
-{
-	unsigned long long kib = 0;
-	char line[128];
-	FILE *f = fopen("/proc/meminfo", "r");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
-			break;
-	if (!kib)
-		lost("no MemAvailable");
-	fclose(f);
-	return kib * KIB;
-}
-
 /* Has a little memory, and is the first one that the OOM killer would choose. */
 static pid_t bystander_create(void)
 {
