@@ -7,6 +7,8 @@ import gzip
 import json
 import os
 import platform
+import shutil
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -106,6 +108,37 @@ def a_module_that_is_not_there_needs_headers_and_maybe_a_signature(tmp):
     assert "insmod" in checks["module"]["fix"]
     assert f"linux-headers-{RELEASE}" in checks["kernel headers"]["fix"]
     assert "sign-file" in checks["signature"]["fix"]
+
+
+def built(folder, release):
+    """A file that says of itself what the module says of the kernel that it was built for."""
+    path = os.path.join(folder, "kbarman.ko")
+    os.makedirs(folder, exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(b"\x7fELF\0license=Dual MIT/GPL\0vermagic=" + release.encode() +
+                   b" SMP preempt mod_unload \0")
+    return path
+
+
+def a_module_of_another_kernel_is_to_be_built_anew(tmp):
+    root = machine(tmp, module=("sys/module/kbarman/version", None))
+    folder = os.path.join(root, "lib", "modules", RELEASE)
+    tool = shutil.copy(tap.KBARMAN, tmp)
+    other = built(tmp, "5.10.0-1-other")
+
+    def module():
+        done = subprocess.run([tool, "doctor", "-j", "--root", root], capture_output=True, text=True,
+                              timeout=tap.HANG, check=False)
+        return json.loads(done.stdout.splitlines()[0])
+    check = module()
+    assert check["name"] == "module" and check["verdict"] == "fail", check
+    for word in other, "is for the kernel 5.10.0-1-other", f"this one is {RELEASE}":
+        assert word in check["found"], (word, check)
+    assert "build it anew" in check["fix"] and "make module" in check["fix"], check
+    # one that fits is better than one that does not
+    fits = built(os.path.join(folder, "updates", "dkms"), RELEASE)
+    check = module()
+    assert check["found"] == "not loaded" and f"insmod {fits}" in check["fix"], check
 
 
 def a_locked_down_kernel_takes_no_unsigned_module(tmp):

@@ -11,6 +11,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -177,14 +179,95 @@ static bool may(const struct doctor *doctor, unsigned int capability)
 
 /* ---- the checks ---- */
 
+#define RELEASE		65	/* of a kernel, as uname(2) has it */
+
+/* The kernel that the module in file @path was built for. False: the file does not say it. */
+static bool built_for(const char *path, char release[RELEASE])
+{
+	static const char key[] = "vermagic=";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t size = 0, length, left;
+	const char *file, *found = NULL;
+	struct stat st;
+
+	if (fd < 0)
+		return false;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		size = (size_t)st.st_size;
+	file = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+	close(fd);
+	if (file == MAP_FAILED)
+		return false;
+	found = memmem(file, size, key, sizeof(key) - 1);
+	if (found) {
+		found += sizeof(key) - 1;
+		left = size - (size_t)(found - file);
+		for (length = 0; length < RELEASE - 1 && length < left && found[length] > ' ';)
+			length++;
+		memcpy(release, found, length);
+		release[length] = '\0';
+	}
+	munmap((void *)file, size);
+	return found;
+}
+
+/*
+ * Finds the module that is built but not loaded: beside this tool, as 'make' leaves it, or where
+ * packages put it. Of several it is one for this kernel.
+ */
+static bool find_module(const struct doctor *doctor, char path[PATH_MAX], char release[RELEASE])
+{
+	static const char *const folders[] = { "updates/dkms", "updates", "extra" };
+	char other[PATH_MAX + 32], built[RELEASE];
+	bool found = false;
+
+	for (size_t i = 0; i <= ARRAY_SIZE(folders); i++) {
+		if (i) {
+			snprintf(other, sizeof(other), "%s/lib/modules/%s/%s/kbarman.ko", doctor->root,
+				 doctor->system.release, folders[i - 1]);
+		} else {
+			ssize_t length = readlink("/proc/self/exe", other, PATH_MAX);
+			char *slash = length > 0 ? memrchr(other, '/', (size_t)length) : NULL;
+
+			if (!slash)
+				continue;
+			strcpy(slash, "/kbarman.ko");
+		}
+		if (strlen(other) >= PATH_MAX || !built_for(other, built))
+			continue;
+		strcpy(path, other);
+		strcpy(release, built);
+		found = true;
+		if (!strcmp(release, doctor->system.release))
+			break;
+	}
+	return found;
+}
+
+static enum verdict not_loaded(struct doctor *doctor)
+{
+	char path[PATH_MAX], release[RELEASE];
+
+	if (!find_module(doctor, path, release)) {
+		advise(doctor, "load it: 'modprobe kbarman', or 'insmod kbarman.ko', as root");
+		return say(doctor, BAD, "not loaded");
+	}
+	if (!strcmp(release, doctor->system.release)) {
+		advise(doctor, "load it: 'insmod %.400s', as root", path);
+		return say(doctor, BAD, "not loaded");
+	}
+	advise(doctor, "build it anew, with the headers of this kernel: 'make module', or "
+	       "'dkms autoinstall'; then load it, by 'insmod' or 'modprobe kbarman'");
+	return say(doctor, BAD, "not loaded; %.200s is for the kernel %s, and this one is %s", path,
+		   release, doctor->system.release);
+}
+
 static enum verdict check_module(struct doctor *doctor)
 {
 	char version[32] = "";
 
-	if (!is_there(doctor, "/sys/module/kbarman")) {
-		advise(doctor, "load it: 'modprobe kbarman', or 'insmod kbarman.ko', as root");
-		return say(doctor, BAD, "not loaded");
-	}
+	if (!is_there(doctor, "/sys/module/kbarman"))
+		return not_loaded(doctor);
 	read_text(doctor, "/sys/module/kbarman/version", version, sizeof(version));
 	version[strcspn(version, "\n")] = '\0';
 	if (strcmp(version, kb_version())) {
