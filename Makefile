@@ -23,7 +23,10 @@ include scripts/bench.mk
 include scripts/demo.mk
 
 .PHONY: all help clean
-all: user module	## build the tool, the library and the module for this machine
+all: user		## build the tool, the library and the module for this machine
+	@$(MAKE) --no-print-directory module || { \
+		echo "make: the module is not built; $(O)/kbarman is: it reads captures, and counts (stat)" >&2; \
+		exit 2; }
 
 help:			## print this list
 	@sed -n 's/^\([a-z_-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
