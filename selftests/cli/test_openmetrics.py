@@ -212,13 +212,34 @@ def buckets_add_up_to_the_powers_of_the_report(tmp):
     assert woken["2e-05",] <= sum(powers[False][:15]) <= woken["5e-05",]
 
 
+def happened(values, name, *by):
+    return {key: number for key, number in pick(values, name, *by).items() if number}
+
+
+def a_series_is_there_before_its_first_event(tmp):
+    """What begins with the event shows no rate of it: Prometheus wants a number before."""
+    quiet, lossy = parse(written(tmp, machine(tmp))), parse(written(tmp, with_losses(tmp)))
+    cpus = {cpu for cpu, in pick(quiet, "kbarman_records_total", "cpu")}
+    assert len(cpus) > 1
+    for name in "kbarman_records_lost_total", "kbarman_pmu_stops_total", "kbarman_rows_missed_total":
+        assert not happened(quiet, name), name
+        by = ("what",) if "rows" in name else ("cpu", "reason")
+        there, later = pick(quiet, name, *by), happened(lossy, name, *by)
+        assert later and later.keys() <= there.keys(), (name, later, there)
+    reasons = {reason for _, reason in pick(quiet, "kbarman_records_lost_total", "cpu", "reason")}
+    with open(os.path.join(HERE, "../../user/lib/analysis/losses_read.c"), encoding="utf-8") as file:
+        known = re.findall(r"\[KBARMAN_LOST_\w+\]\s*= \"(\w+)\"", file.read())
+    assert len(known) > 3 and reasons == set(known), (reasons, known)
+
+
 def losses_are_those_of_the_report(tmp):
     path = with_losses(tmp)
     values = parse(written(tmp, path))
     same(values, path)
-    assert pick(values, "kbarman_records_lost_total", "cpu", "reason") == {("0", "full"): 7, ("2", "nested"): 4}
-    assert pick(values, "kbarman_rows_missed_total", "what") == {("task",): 3}
-    assert pick(values, "kbarman_pmu_stops_total", "cpu", "reason") == {("1", "throttled"): 2}
+    assert happened(values, "kbarman_records_lost_total", "cpu", "reason") == \
+        {("0", "full"): 7, ("2", "nested"): 4}
+    assert happened(values, "kbarman_rows_missed_total", "what") == {("task",): 3}
+    assert happened(values, "kbarman_pmu_stops_total", "cpu", "reason") == {("1", "throttled"): 2}
     assert values["kbarman_records_written_total", ()] == 5001 and values["kbarman_gaps_total", ()] > 2
     assert pick(values, "kbarman_cpu_seconds_total", mode="lost")[()] > 0
 

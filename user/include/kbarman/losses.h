@@ -38,6 +38,10 @@ struct kb_losses {
 /* The losses of @trace, which owns them. NULL and @err without memory. */
 const struct kb_losses *kb_trace_losses(struct kb_trace *trace, struct kb_error *err);
 
+/* The name of a reason as in the facts; NULL behind the last one. */
+const char *kb_loss_name(unsigned int loss);	/* enum kbarman_loss */
+const char *kb_miss_name(unsigned int miss);	/* enum kbarman_miss */
+
 /* What to do about a loss or a miss, by its `what`: a clause in the imperative, never NULL. */
 const char *kb_loss_advice(const char *what);
 

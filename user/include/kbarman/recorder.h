@@ -23,6 +23,7 @@
 
 #include <kbarman/device.h>
 #include <kbarman/error.h>
+#include <kbarman/losses.h>
 #include <kbarman/trace.h>
 
 #ifdef __cplusplus
@@ -229,10 +230,6 @@ uint64_t kb_recorder_bytes(const struct kb_recorder *recorder);
  * not get into the file are in the next one.
  */
 int kb_recorder_end_part(struct kb_recorder *recorder, struct kb_error *err);
-
-/* The name of a reason as in the facts; NULL behind the last one. */
-const char *kb_loss_name(unsigned int loss);	/* enum kbarman_loss */
-const char *kb_miss_name(unsigned int miss);	/* enum kbarman_miss */
 
 #ifdef __cplusplus
 }

@@ -4,9 +4,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <uapi/kbarman.h>
+
 #include "analysis/losses_read.h"
 #include "base/array.h"
 #include "base/utf8.h"
+
+static const char *const loss_names[] = {
+	[KBARMAN_LOST_FULL]	= "full",
+	[KBARMAN_LOST_NESTED]	= "nested",
+	[KBARMAN_LOST_TOO_BIG]	= "too_big",
+	[KBARMAN_LOST_RATE]	= "rate",
+};
+
+static const char *const miss_names[] = {
+	[KBARMAN_MISSED_TASK]	= "task",
+	[KBARMAN_MISSED_MAP]	= "map",
+	[KBARMAN_MISSED_STRING]	= "string",
+	[KBARMAN_MISSED_QUEUE]	= "queue",
+	[KBARMAN_MISSED_MEMORY]	= "memory",
+	[KBARMAN_MISSED_COUNTER] = "counter",
+	[KBARMAN_MISSED_SERIES] = "series",
+};
+
+const char *kb_loss_name(unsigned int loss)
+{
+	return loss < KBARMAN_LOST_REASONS ? loss_names[loss] : NULL;
+}
+
+const char *kb_miss_name(unsigned int miss)
+{
+	return miss < KBARMAN_MISS_REASONS ? miss_names[miss] : NULL;
+}
 
 static const struct {
 	const char *what, *advice;

@@ -4,15 +4,19 @@
  * of their bounds, as OpenMetrics wants it. Numbers in seconds have nine digits: nanoseconds.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include <kbarman/version.h>
 
 #include "analysis/origin.h"
+#include "analysis/stops.h"
 #include "export/openmetrics_put.h"
 #include "export/openmetrics_sums.h"
 
 #define NS	9	/* digits */
 #define CPU_TEXT 16
+
+static const char reason[] = "reason", what[] = "what";	/* labels of facts; the first has CPUs */
 
 static const char *cpu_text(const struct kb_om_sums *sums, uint32_t number, char text[CPU_TEXT])
 {
@@ -167,8 +171,35 @@ static void put_handlers(struct kb_om_put *put, const struct kb_om_sums *sums)
 	put_handler_rows(put, sums, KB_OM_NS, NS);
 }
 
+static bool has_row(const struct kb_om_rows *rows, uint32_t cpu, const char *text)
+{
+	for (uint32_t i = 0; i < rows->nr; i++)
+		if (!rows->rows[i].other && rows->rows[i].a == cpu && !strcmp(rows->rows[i].text, text))
+			return true;
+	return false;
+}
+
+/* A series that begins with its first event shows no rate of it: so those that may come are 0. */
+static void put_zeros(struct kb_om_put *put, const struct kb_om_sums *sums,
+		      const struct kb_om_rows *rows, uint32_t cpu, const char *label,
+		      const char *(*name)(unsigned int number))
+{
+	char text[CPU_TEXT];
+
+	for (unsigned int i = 0; name(i); i++) {
+		const char *const labels[] = {
+			label, name(i), label == what ? NULL : "cpu", cpu_text(sums, cpu, text), NULL,
+		};
+
+		if (!has_row(rows, cpu, name(i)))
+			kb_om_line(put, NULL, labels, 0, 0);
+	}
+}
+
+/* Of CPUs by reason, or what found no room. @name has what is known. */
 static void put_facts(struct kb_om_put *put, const struct kb_om_sums *sums,
-		      const struct kb_om_rows *rows, bool has_cpu, const char *label)
+		      const struct kb_om_rows *rows, const char *label,
+		      const char *(*name)(unsigned int number))
 {
 	char cpu[CPU_TEXT];
 
@@ -176,12 +207,17 @@ static void put_facts(struct kb_om_put *put, const struct kb_om_sums *sums,
 		const struct kb_om_row *row = &rows->rows[i];
 		const char *const labels[] = {
 			label, row->other ? "other" : row->text,
-			"cpu", !has_cpu ? NULL : row->other ? "other" : cpu_text(sums, row->a, cpu),
-			NULL,
+			label == what ? NULL : "cpu",
+			row->other ? "other" : cpu_text(sums, row->a, cpu), NULL,
 		};
 
 		kb_om_line(put, NULL, labels, row->values[KB_OM_COUNT], 0);
 	}
+	for (uint32_t i = 0; label != what && i <= sums->nr_cpus; i++)
+		if (sums->cpus[i].seen)
+			put_zeros(put, sums, rows, i, label, name);
+	if (label == what)
+		put_zeros(put, sums, rows, 0, label, name);
 }
 
 /* ---- what is missing, and what it cost ---- */
@@ -196,7 +232,7 @@ static void put_missing(struct kb_om_put *put, const struct kb_om_sums *sums)
 {
 	kb_om_head(put, "kbarman_records_lost", KB_OM_COUNTER, NULL,
 		   "Records that found no room in a buffer.");
-	put_facts(put, sums, &sums->lost, true, "reason");
+	put_facts(put, sums, &sums->lost, reason, kb_loss_name);
 	put_counter(put, "kbarman_records_overwritten",
 		    "Records that younger ones replaced in a buffer, read before or not.",
 		    sums->overwritten);
@@ -205,10 +241,10 @@ static void put_missing(struct kb_om_put *put, const struct kb_om_sums *sums)
 	put_cpus(put, sums, offsetof(struct kb_om_cpu, unread_ns), NS);
 	kb_om_head(put, "kbarman_rows_missed", KB_OM_COUNTER, NULL,
 		   "Tasks, mappings and other facts that found no room in a table.");
-	put_facts(put, sums, &sums->missed, false, "what");
+	put_facts(put, sums, &sums->missed, what, kb_miss_name);
 	kb_om_head(put, "kbarman_pmu_stops", KB_OM_COUNTER, NULL,
 		   "How often the first counter of a CPU stopped.");
-	put_facts(put, sums, &sums->stopped, true, "reason");
+	put_facts(put, sums, &sums->stopped, reason, kb_stop_name);
 	put_counter(put, "kbarman_gaps", "Times in which records are missing.", sums->gaps);
 	kb_om_head(put, "kbarman_waits_left_out", KB_OM_COUNTER, NULL,
 		   "Waits that are in no histogram: they overlap a gap (cut), no wakeup ended them "
