@@ -181,6 +181,55 @@ def damaged_bundles_are_survived(tmp):
     assert "not a bundle" in tap.run("report", cwd=tmp).stderr
 
 
+def long_bundle(tmp, filler):
+    """A report on a capture whose bundle has, in front of its last name, 540 MiB of lines that nobody needs."""
+    capture = Maker(facts={"host": "elsewhere"})
+    capture.task(7, "x")
+    capture.map(7, 0x1000, 0x1000, 0, "/opt/last")
+    capture.sample(0, 1, 7, 0x1010)
+    path = capture.save(os.path.join(tmp, "kbarman.cap"))
+    lines_of_it = "".join(f"symbol 0 1 {filler(60000)}\n" for _ in range(3))
+    with open(path + ".symbols", "wb") as file:
+        file.write(gzip.compress(b"kbarman-symbols 1\nimage 1234 /opt/first\nsymbol 0 1 one\n"
+                                 b"image 1234 /opt/first\n"))
+        file.write(gzip.compress(lines_of_it.encode()) * (540 * 1024 * 1024 // len(lines_of_it)))
+        file.write(gzip.compress(b"image 5678 /opt/last\nsegment 0 0 1000 x\nsymbol 0 1000 last_one\n"))
+    return lines(tmp, path)
+
+
+def no_bundle_of_real_names_is_too_long(tmp):
+    rows, errors = long_bundle(tmp, lambda size: random.randbytes(size // 60).hex().ljust(size, "x"))
+    assert only(rows, kind="symbol")["symbol"] == "last_one" and not errors, (rows, errors)
+
+
+def names_behind_too_much_are_told(tmp):
+    rows, errors = long_bundle(tmp, "x".__mul__)
+    assert only(rows, kind="symbol")["symbol"] is None, rows
+    assert "kbarman.cap.symbols has too much: what stands there from line" in errors, errors
+    assert "--symfs DIR" in errors, errors
+
+
+def many_missing_images_are_told_in_few_lines(tmp):
+    capture = Maker(facts={"host": os.uname().nodename})
+    capture.task(7, "x")
+    for number in range(40):
+        place = 0x10000 * (number + 1)
+        capture.map(7, place, 0x10000, 0, f"/nowhere/{number}")
+        for sample in range(1, 9 if number == 33 else 2):
+            capture.sample(0, 1000 + number, 7, place + sample)
+            capture.sample(0, 1000 + number, 7, 0x1)
+    path = capture.save(os.path.join(tmp, "kbarman.cap"))
+    few = tap.run("report", path).stderr.splitlines()
+    told = [line for line in few if "/nowhere/" in line]
+    assert len(told) == 10 and "/nowhere/33 " in told[0], few
+    assert sum("and 30 more files" in line and "-v" in line for line in few) == 1, few
+    every = tap.run("report", "-v", path).stderr
+    assert all(f"/nowhere/{number} " in every for number in range(40)), every
+    assert "more files" not in every, every
+    bundled = tap.run("bundle", path).stderr
+    assert bundled.count("/nowhere/") == 10, bundled
+
+
 def strange_names_come_back(tmp):
     program = make(tmp, os.path.join(tmp, "kbarman.cap"))
     strange = os.path.join(tmp, "a b\\c\nd\u00e9")

@@ -486,6 +486,11 @@ def code_made_at_run_time_has_names(tmp):
     assert tap.run("bundle", path, "--symfs", tmp).returncode == 0
     os.remove(os.path.join(tmp, "tmp", "perf-7.map"))
     assert lines(tmp, path)[0] == rows
+    os.remove(path + ".symbols")
+    with open(os.path.join(tmp, "tmp", "perf-7.map"), "wb") as file:
+        file.truncate(257 << 20)
+    rows, errors = lines(tmp, path, "--symfs", tmp)
+    assert "perf-7.map is too large" in errors, errors
 
 
 def kernel_addresses_without_a_mapping_are_not_taken_for_unknown_ones(tmp):

@@ -54,6 +54,7 @@ int cmd_bundle(int argc, char **argv)
 	while ((option = cli_getopt(argc, argv, &usage)) != -1)
 		if (!symbols_take(&symbols, option, optarg))
 			return cli_usage(option == 'h', &usage);
+	symbols_end(&symbols);
 	path = cli_input(NULL, argc, argv, CLI_CAPTURE);
 	if (!path)
 		return CLI_IMPOSSIBLE;

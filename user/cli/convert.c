@@ -267,6 +267,7 @@ static bool parse(struct convert *c, int argc, char **argv, int *status)
 		if (*status)
 			return false;
 	}
+	symbols_end(&c->symbols);
 	c->input = find_input(c, argc, argv);
 	*status = c->input ? find_export(c, to) : CLI_IMPOSSIBLE;
 	if (!*status && c->output && cli_is_connection(c->output)) {

@@ -218,6 +218,7 @@ static int parse(struct diff *diff, int argc, char **argv)
 		if (status)
 			return status;
 	}
+	symbols_end(&diff->symbols);
 	return take_paths(diff, argc, argv, behind);
 }
 

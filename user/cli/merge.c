@@ -192,6 +192,7 @@ int cmd_merge(int argc, char **argv)
 	while ((option = cli_getopt(argc, argv, &usage)) != -1)
 		if (!take_option(&choice, option))
 			return cli_usage(option == 'h', &usage);
+	symbols_end(&choice.how.symbols);
 	output = choice.how.output;
 	if (optind == argc) {
 		cli_warn("give the FILEs to merge");

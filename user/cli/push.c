@@ -310,6 +310,7 @@ static bool parse(struct push *p, int argc, char **argv, int *status)
 		if (*status || option == 'h')
 			return false;
 	}
+	symbols_end(&p->symbols);
 	if (p->metrics)
 		*status = choose_metrics(p, argc, argv);
 	else if (p->interval)

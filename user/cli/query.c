@@ -313,6 +313,7 @@ int cmd_query(int argc, char **argv)
 		if (status)
 			return status;
 	}
+	symbols_end(&query.symbols);
 	status = take_arguments(&query, argc, argv);
 	return status ? status : run(&query);
 }

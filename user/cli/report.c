@@ -377,6 +377,7 @@ int cmd_report(int argc, char **argv)
 	if (lines)
 		report.how.sort |= KB_SORT_LINE;
 	report.symbols.lines = report.how.sort & KB_SORT_LINE;
+	symbols_end(&report.symbols);
 	status = run(&report, json);
 	close_report(&report);
 	return status;

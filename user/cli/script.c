@@ -257,6 +257,7 @@ int cmd_script(int argc, char **argv)
 	if (lines)
 		script.fields |= FIELD_SRCLINE;
 	script.symbols.lines = script.fields & FIELD_SRCLINE;
+	symbols_end(&script.symbols);
 	status = run(&script);
 	cli_progress_end();
 	close_script(&script);

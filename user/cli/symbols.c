@@ -20,3 +20,8 @@ bool symbols_take(struct kb_symbol_options *symbols, int option, const char *val
 	}
 	return false;
 }
+
+void symbols_end(struct kb_symbol_options *symbols)
+{
+	symbols->complaints = cli_verbosity() > 0 ? UINT32_MAX : 0;
+}

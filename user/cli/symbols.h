@@ -28,4 +28,7 @@ enum {
 /* Takes @option with its value. False: it is none of these options. */
 bool symbols_take(struct kb_symbol_options *symbols, int option, const char *value);
 
+/* All options were taken: with -v each image without names is told. */
+void symbols_end(struct kb_symbol_options *symbols);
+
 #endif

@@ -35,6 +35,8 @@ struct kb_symbol_options {
 	bool inlined;		/* and inlined functions, both from DWARF */
 	struct kb_symbol_cache *cache;	/* has other options than this one, which are not used
 					 * then; NULL: a cache of the symbolizer's own */
+	uint32_t complaints;	/* kb_symbolizer_complaints() tells of so many single images;
+				 * 0 = of ten */
 };
 
 /*
@@ -115,7 +117,8 @@ uint32_t kb_symbolizer_count(const struct kb_symbolizer *symbolizer);
 
 /*
  * Explain missing names: calls @say with one sentence for each image that could not be read or
- * does not match, and one sentence for all stripped images that says what to do.
+ * does not match, those with most addresses first, and one sentence for all stripped images that
+ * says what to do. Of more images than the options allow it says how many they are.
  */
 void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 			      void (*say)(void *context, const char *sentence), void *context);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -13,12 +14,15 @@
 #include "base/private.h"
 #include "base/progress_tell.h"
 #include "sym/bundle.h"
+#include "sym/regular.h"
 #include "sym/symtab_fill.h"
 
 #define MAGIC		"kbarman-symbols 1\n"
 #define MAX_LINE	(64U << 10)	/* bytes; a longer line is damage */
 #define MAX_SEGMENTS	64U
-#define MAX_TEXT	(512U << 20)	/* bytes; a compressed file may expand to any size */
+/* A compressed file may expand to any size; symbols of programs are four to ten times as long. */
+#define MAX_TEXT	(512U << 20)	/* bytes, */
+#define MAX_RATIO	64U		/* or so many for each byte of the file */
 
 /* ---- writing ---- */
 
@@ -357,11 +361,10 @@ static int take_line(struct reader *reader, char *line)
 }
 
 /* Read lines up to the first invalid one. @number: number of the last line read. */
-static int read_lines(struct reader *reader, gzFile file, unsigned long *number)
+static int read_lines(struct reader *reader, gzFile file, uint64_t left, unsigned long *number)
 {
 	char *line = malloc(MAX_LINE);
 	int ret = line ? 0 : -ENOMEM, code;
-	size_t left = MAX_TEXT;
 
 	for (*number = 1; !ret && gzgets(file, line, MAX_LINE); ++*number) {
 		size_t length = strlen(line);
@@ -394,16 +397,23 @@ static int read_lines(struct reader *reader, gzFile file, unsigned long *number)
 int kb_bundle_read(struct kb_images *images, const char *path, struct kb_error *err)
 {
 	struct reader reader = { .images = images };
+	int fd = kb_open_regular(path, 0), ret;
 	unsigned long number = 0;
+	struct stat st;
+	uint64_t most;
 	gzFile file;
-	int ret;
 
-	errno = 0;
-	file = gzopen(path, "re");
-	if (!file)
-		return kb_error_set(err, errno ? -errno : -ENOMEM, KB_NO_OFFSET,
-				    "%s can't be read: %s", path, strerror(errno));
-	ret = read_lines(&reader, file, &number);
+	ret = fd < 0 ? fd : fstat(fd, &st) ? -errno : 0;
+	file = ret ? NULL : gzdopen(fd, "r");
+	if (!file) {
+		ret = ret ?: -ENOMEM;
+		if (fd >= 0)
+			close(fd);
+		return kb_error_set(err, ret, KB_NO_OFFSET, "%s can't be read: %s", path,
+				    strerror(-ret));
+	}
+	most = (uint64_t)st.st_size * MAX_RATIO;
+	ret = read_lines(&reader, file, most > MAX_TEXT ? most : MAX_TEXT, &number);
 	gzclose(file);
 	if (finish_image(&reader) && !ret)
 		ret = -ENOMEM;
@@ -415,6 +425,10 @@ int kb_bundle_read(struct kb_images *images, const char *path, struct kb_error *
 				    "again with 'kbarman bundle'", path, number);
 	case -ENODATA:
 		return kb_error_set(err, ret, KB_NO_OFFSET, "%s is not a bundle of symbols", path);
+	case -EFBIG:
+		return kb_error_set(err, ret, KB_NO_OFFSET, "%s has too much: what stands there from "
+				    "line %lu on has no names; give the file tree of the recorded "
+				    "machine with --symfs DIR", path, number);
 	default:
 		return kb_error_set(err, ret, KB_NO_OFFSET, "%s needs more memory than there is",
 				    path);

@@ -21,6 +21,8 @@ struct listener {
 	} stripped, without_lines, packages;
 	const char **paths;		/* files of those images */
 	size_t nr_paths, max_paths;
+	struct kb_image **images;	/* those with a complaint of their own */
+	size_t nr_images, max_images;
 };
 
 static void note(struct list *list, const char *name)
@@ -41,19 +43,48 @@ static void note_path(struct listener *listener, const char *path)
 		listener->paths[listener->nr_paths++] = path;
 }
 
-static void say_complaint(struct kb_image *image, void *closure)
+static void note_complaint(struct kb_image *image, void *closure)
 {
 	bool lacks_names = image->stripped && image->lacks_names;
 	struct listener *listener = closure;
 
-	if (image->complaint)
-		listener->say(listener->context, image->complaint);
+	if (image->complaint &&
+	    KB_ARRAY_ROOM(listener->images, listener->max_images, listener->nr_images + 1))
+		listener->images[listener->nr_images++] = image;
 	if (lacks_names)
 		note(&listener->stripped, image->name);
 	if (image->no_lines && !lacks_names)
 		note(&listener->without_lines, image->name);
 	if (lacks_names || image->no_lines)
 		note_path(listener, image->name);
+}
+
+/* Those with most addresses first. */
+static int compare_images(const void *left, const void *right)
+{
+	const struct kb_image *a = *(struct kb_image *const *)left;
+	const struct kb_image *b = *(struct kb_image *const *)right;
+
+	if (a->asked != b->asked)
+		return a->asked > b->asked ? -1 : 1;
+	return strcmp(a->name, b->name) ?: strcmp(a->file, b->file);
+}
+
+static void say_of_images(struct listener *listener, size_t most)
+{
+	size_t nr = listener->nr_images;
+	char sentence[96];
+
+	if (nr)
+		qsort(listener->images, nr, sizeof(*listener->images), compare_images);
+	for (size_t i = 0; i < nr && i < most; i++)
+		listener->say(listener->context, listener->images[i]->complaint);
+	free(listener->images);
+	if (nr <= most)
+		return;
+	snprintf(sentence, sizeof(sentence), "and %zu more files, for such reasons (-v shows all)",
+		 nr - most);
+	listener->say(listener->context, sentence);
 }
 
 /* What says that there is more than the names of @list. */
@@ -115,7 +146,8 @@ void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 
 	if (cache->bundle_error.code)
 		say(context, kb_error_text(&cache->bundle_error));
-	kb_images_walk(&cache->images, say_complaint, &listener);
+	kb_images_walk(&cache->images, note_complaint, &listener);
+	say_of_images(&listener, cache->complaints);
 	say_list(&listener, &listener.stripped, "functions without names, these files are stripped");
 	say_list(&listener, &listener.without_lines, "no lines, they have no debug information");
 	say_packages(&listener, &cache->images);

@@ -46,6 +46,7 @@ struct kb_image {
 	const struct kb_map *row;	/* a row that maps it; NULL: none, or a kernel image */
 	bool stripped;		/* it was read and has no symbols, or only exported ones */
 	bool lacks_names;	/* an address that was resolved has no name */
+	uint32_t asked;		/* how often it was looked for an address there */
 	char *path;		/* file it was read from; NULL: none, or a bundle */
 	enum kb_fit fit;	/* certainty of path */
 	struct kb_image *same;	/* the image of which this is a copy, and whose symbols it uses;

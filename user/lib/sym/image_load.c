@@ -195,6 +195,7 @@ struct kb_image *kb_images_perfmap(struct kb_images *images, uint32_t pid)
 {
 	struct kb_image *image;
 	char name[64];
+	int ret;
 
 	snprintf(name, sizeof(name), "/tmp/perf-%u.map", pid);
 	image = kb_images_get(images, name, false);
@@ -203,8 +204,12 @@ struct kb_image *kb_images_perfmap(struct kb_images *images, uint32_t pid)
 	image->loaded = true;
 	image->written = true;
 	image->kind = KB_IMAGE_OTHER;
-	if (!images->foreign && kb_perfmap_read(&image->elf.symbols, images->symfs, pid))
+	ret = images->foreign ? 0 : kb_perfmap_read(&image->elf.symbols, images->symfs, pid);
+	if (ret)
 		kb_symtab_release(&image->elf.symbols);
+	if (ret == -EFBIG)
+		kb_image_complain(image, "%s%s is too large: names of code that was made at run time "
+				  "are missing", images->symfs, name);
 	return image;
 }
 

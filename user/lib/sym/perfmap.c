@@ -141,7 +141,9 @@ static int read_text(int fd, char **text, size_t *size)
 		*size += nr;
 		if (!*text || *size == max) {
 			max *= 2;
-			grown = max > MAX_TEXT ? NULL : realloc(*text, max);
+			if (max > MAX_TEXT)
+				return -EFBIG;
+			grown = realloc(*text, max);
 			if (!grown)
 				return -ENOMEM;
 			*text = grown;

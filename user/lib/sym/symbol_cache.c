@@ -56,6 +56,7 @@ int kb_symbol_cache_create(struct kb_symbol_cache **out, const struct kb_symbol_
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	}
 	cache->symfs_given = options->symfs;
+	cache->complaints = options->complaints ?: 10;
 	cache->raw_names = options->raw_names;
 	cache->wants_lines = options->lines || options->inlined;
 	cache->frames = (struct kb_line_cache) {

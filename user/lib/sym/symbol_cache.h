@@ -29,6 +29,7 @@ struct kb_symbol_cache {
 	struct kb_error kallsyms_error;
 	struct kb_error bundle_error;
 
+	uint32_t complaints;		/* about so many single images */
 	bool raw_names;
 	struct kb_demangler demangler;
 	char **demangled;		/* by id: readable names; NULL: the name does not change */

@@ -377,6 +377,7 @@ static int resolve(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t 
 		return 0;
 	if (image) {
 		resolve_file(symbolizer, image, holds->row, pc);
+		image->asked++;
 		image->lacks_names |= !*symbolizer->frame.symbol.name;
 		return 0;
 	}
