@@ -380,6 +380,7 @@ def standard_output_gets_a_whole_capture(tmp):
     capture, _ = whole(tmp, "x")
     assert capture.task_names()[1] == "fake task"
     assert files(tmp) == ["x"]
+    assert b"has the capture alone: its names are found on this machine only" in result.stderr, result
 
 
 def outputs_that_cannot_be_written_are_named(tmp):

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: MIT
 """`kbarman record --trigger` on fake_device.c: files, options, and what is said. What triggers find is
 tested in test_trigger.c, and on a real device in test_trigger_device.sh."""
+import glob
+import gzip
 import json
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,9 +25,9 @@ NAME = re.compile(r"\d{8}T\d{6}\.\d{3}-([a-z]+)(-\d+)?\.cap")
 def captures(tmp, folder="kbarman.triggers"):
     """Their paths; nothing but captures and their symbols is in the folder."""
     names = sorted(os.listdir(os.path.join(tmp, folder)))
-    for name in names:
-        assert NAME.fullmatch(name.removesuffix(".kallsyms")), names
-    return [os.path.join(tmp, folder, name) for name in names if name.endswith(".cap")]
+    for name in [name for name in names if not name.startswith("snapshot-")]:
+        assert NAME.fullmatch(re.sub(r"\.(kallsyms|symbols)$", "", name)), names
+    return [os.path.join(tmp, folder, name) for name in names if NAME.fullmatch(name)]
 
 
 def moments(capture):
@@ -139,6 +142,27 @@ def the_end_writes_what_is_due_later(tmp):
     watcher.end()
     path, = captures(tmp)
     assert len(moments(path)) == 1
+
+
+def names_outlive_the_program(tmp):
+    """They are saved beside each capture, also of a snapshot, unless told otherwise."""
+    program = shutil.copy(tap.KBARMAN, os.path.join(tmp, "program"))
+    for args, saved in ([], True), (["--no-bundle"], False):
+        watcher = Watcher(tmp, "--trigger", "signal:USR2", "--after", "10ms", "-o", "there", *args,
+                          env=fake(FAKE_IMAGES=program))
+        watcher.child.send_signal(signal.SIGUSR2)
+        watcher.wait_for("the signal USR2 came")
+        watcher.child.send_signal(signal.SIGUSR1)
+        watcher.wait_for("snapshot-")
+        watcher.end()
+        paths = captures(tmp, "there") + glob.glob(os.path.join(tmp, "there", "snapshot-*.cap"))
+        assert len(paths) == 2, os.listdir(os.path.join(tmp, "there"))
+        for path in paths:
+            assert os.path.exists(path + ".symbols") == saved, (path, saved)
+            if saved:
+                with gzip.open(path + ".symbols") as file:
+                    assert b"program" in file.read()
+        shutil.rmtree(os.path.join(tmp, "there"))
 
 
 def without_a_moment_there_is_no_file(tmp):

@@ -26,6 +26,7 @@
 #include <kbarman/recorder.h>
 
 #include "absent.h"
+#include "bundler.h"
 #include "cli.h"
 #include "base/clock.h"
 #include "command.h"
@@ -54,6 +55,7 @@ struct recording {
 	struct kb_recorder *recorder;
 	struct record_output output;
 	struct command command;
+	struct bundler bundler;		/* of snapshots and of captures of triggers */
 	struct kb_kernel_maps kernel_maps;
 	sigset_t old_mask;
 	int signals;			/* signalfd */
@@ -374,8 +376,10 @@ static int start_output(struct recording *rec)
 	struct record_options *o = &rec->options;
 	struct kb_error err;
 
-	if (record_trigger_is_on(&o->trigger))
+	if (record_trigger_is_on(&o->trigger)) {
+		o->trigger.bundler = o->bundle ? &rec->bundler : NULL;
 		return record_trigger_start(&o->trigger, rec->device, o->off_cpu_min);
+	}
 	if (record_extra_start(&o->extra, rec->device, rec->recorder, rec->output.final))
 		return CLI_IMPOSSIBLE;
 	if (write_request(rec, &err) || kb_recorder_sync(rec->recorder, &err))
@@ -463,7 +467,9 @@ static void take_snapshot(struct recording *rec)
 		if (access(path, F_OK))
 			break;
 	}
-	snapshot_save(rec->device, path, rec->options.off_cpu_min);
+	if (snapshot_save(rec->device, path, rec->options.off_cpu_min) <= CLI_DAMAGED &&
+	    rec->options.bundle)
+		bundler_begin(&rec->bundler, path);
 }
 
 /* Handles the signals that have come. Does one of them end the recording? */
@@ -670,6 +676,7 @@ int cmd_record(int argc, char **argv)
 	if (!done)
 		ret = record(rec);
 
+	bundler_wait(&rec->bundler);
 	record_options_close(&rec->options);
 	record_extra_close(&rec->options.extra, rec->output.kept);
 	kb_recorder_destroy(rec->recorder);

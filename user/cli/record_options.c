@@ -320,7 +320,6 @@ static int check_triggers(struct record_options *o)
 				"them out, or leave out --trigger");
 	o->mode = KBARMAN_MODE_OVERWRITE;
 	o->sources |= kb_triggers_sources(o->trigger.triggers);
-	o->bundle = false;
 	return 0;
 }
 

@@ -250,7 +250,10 @@ void record_output_symbols(struct record_output *out)
 {
 	struct kb_error err;
 
-	if (!out->spooled && kb_capture_save_symbols(out->final, NULL, NULL, NULL, &err) < 0)
+	if (out->spooled)
+		cli_note("%s has the capture alone: its names are found on this machine only, and as long "
+			 "as its programs are there; for others record into a file", out->name);
+	else if (kb_capture_save_symbols(out->final, NULL, NULL, NULL, &err) < 0)
 		cli_warn("other machines will not find names for this capture: %s",
 			 kb_error_text(&err));
 }

@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "bundler.h"
 #include "record_output.h"
 #include "record_trigger.h"
 
@@ -253,6 +254,8 @@ static void write_due(struct record_trigger *t, const struct kb_fired *fired, ui
 		t->failed = true;
 	} else {
 		link_symbols(t, &output);
+		if (t->bundler)
+			bundler_begin(t->bundler, path);
 		tell(t, path, &first, nr, &written);
 		t->failed |= !written.has_moment || written.damaged;
 	}

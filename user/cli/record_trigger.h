@@ -40,6 +40,7 @@ struct record_trigger {
 	struct kb_watch_options how;
 	bool asked;			/* for a time */
 	const char *folder;
+	struct bundler *bundler;	/* NULL: symbols are not saved */
 	struct kb_watch *watch;
 	char *symbols;			/* the file with the kernel's symbols; NULL: there is none */
 	uint64_t lost_times;		/* when losses were told last, */

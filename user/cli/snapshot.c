@@ -10,6 +10,7 @@
 #include <kbarman/kernel_maps.h>
 #include <kbarman/recorder.h>
 
+#include "bundler.h"
 #include "cli.h"
 #include "decoder.h"
 #include "record_output.h"
@@ -110,6 +111,7 @@ int snapshot_save(struct kb_device *device, const char *path, uint64_t off_cpu_m
 int cmd_snapshot(int argc, char **argv)
 {
 	const char *path = CLI_CAPTURE;
+	struct bundler bundler = { 0 };
 	struct kb_device *device;
 	struct kb_error err;
 	int option, ret;
@@ -129,5 +131,8 @@ int cmd_snapshot(int argc, char **argv)
 	sessions_choose_overwrite(device);
 	ret = snapshot_save(device, path, 0);
 	kb_device_close(device);
+	if (ret <= CLI_DAMAGED)
+		bundler_begin(&bundler, path);
+	bundler_wait(&bundler);
 	return ret;
 }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Saves the symbols of captures that are written while a recording goes on. Reading the files takes
+ * longer than a recorder may look away, and later the programs may be gone. So `kbarman bundle` does it,
+ * in a process of its own for each capture.
+ */
+#ifndef KBARMAN_CLI_BUNDLER_H
+#define KBARMAN_CLI_BUNDLER_H
+
+#include <sys/types.h>
+
+#define BUNDLER_JOBS	4	/* at the same time */
+
+/* All zero: nothing is being saved. */
+struct bundler {
+	pid_t jobs[BUNDLER_JOBS];	/* 0: none */
+};
+
+/* Begins to save the symbols of the capture @path, if that is a file. */
+void bundler_begin(struct bundler *bundler, const char *path);
+
+/* Waits until all that has begun is saved. */
+void bundler_wait(struct bundler *bundler);
+
+#endif
