@@ -235,7 +235,8 @@ def same(row, record):
             record.chain in (chain, (row["pc"], *chain))
     if isinstance(record, kbarman.Switch):
         return (record.next_tid, record.blocked, record.state, record.chain) == \
-            (row["task_id"], bool(row["reason"]), row.get("prev_state_letter", "?"), chain)
+            (row["task_id"], bool(row["reason"]),
+             "?" if record.tid is None else row.get("prev_state_letter", "?"), chain)
     if isinstance(record, kbarman.Halt):
         return (record.entered, record.idle_state) == (bool(row["entered"]), row.get("idle_state", -1))
     if isinstance(record, kbarman.Value):

@@ -201,11 +201,14 @@ static void put_switch(struct script *script, const struct kb_walk *walk)
 		put_task(script, walk->running, event);
 	at = has(script, FIELD_TRACE) ? kb_out_reserve(out, HEAD_BYTES) : NULL;
 	if (at) {
-		at = event->task_switch.reason == KB_SWITCH_PREEMPTED ?
-		     PUT(at, ",\"preempted\":true") : PUT(at, ",\"preempted\":false");
-		at = PUT(at, ",\"state\":\"");
-		*at++ = (uint8_t)kb_state_letter(script->header, event->task_switch.prev_state);
-		*at++ = '"';
+		if (walk->known) {	/* else no task left: a recording begins so */
+			at = event->task_switch.reason == KB_SWITCH_PREEMPTED ?
+			     PUT(at, ",\"preempted\":true") : PUT(at, ",\"preempted\":false");
+			at = PUT(at, ",\"state\":\"");
+			*at++ = (uint8_t)kb_state_letter(script->header,
+							 event->task_switch.prev_state);
+			*at++ = '"';
+		}
 		kb_out_commit(out, at);
 		next = script_tasks_get(script->tasks, event->task_id, event->timestamp);
 		put_padded(out, &next->next_all);

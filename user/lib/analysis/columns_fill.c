@@ -114,6 +114,8 @@ static kb_always_inline int put_switch(struct kb_columns *columns, const struct 
 {
 	struct kb_part_table *at = TABLE_OF(columns, switches);
 	const struct kb_event *event = &walk->event;
+	/* Of no task there is no state: a recording begins with who runs. */
+	int state = walk->known ? event->task_switch.prev_state : KB_STATE_UNKNOWN;
 	uint64_t *chain;
 
 	if (!kb_part_row(columns->part, at))
@@ -125,8 +127,8 @@ static kb_always_inline int put_switch(struct kb_columns *columns, const struct 
 	KB_PUT(at, switches, next_tid, event->task_id);
 	KB_PUT(at, switches, blocked, event->task_switch.reason != KB_SWITCH_PREEMPTED);
 	if (WANTED_COLUMN(columns, switches, state))
-		KB_PUT(at, switches, state, state_of(columns, event->task_switch.prev_state));
-	KB_PUT(at, switches, prev_state, event->task_switch.prev_state);
+		KB_PUT(at, switches, state, state_of(columns, state));
+	KB_PUT(at, switches, prev_state, state);
 	chain = kb_part_room(columns->part, at, KB_AT_switches_chain, event->task_switch.nr_chain);
 	if (chain && event->task_switch.nr_chain)
 		memcpy(chain, event->task_switch.chain,

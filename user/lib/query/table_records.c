@@ -53,6 +53,9 @@ static void switches_column(struct query_walk *walk, struct sqlite3_context *con
 	const struct kb_event *event = walk->event;
 	char letter;
 
+	/* Of no task there is no state: a recording begins with who runs. */
+	if (!walk->row.has_task && (i == SWITCH_STATE || i == SWITCH_BLOCKED))
+		return;
 	switch (i) {
 	case SWITCH_STATE:
 		letter = kb_state_letter(walk->file->header, event->task_switch.prev_state);
@@ -84,7 +87,8 @@ const struct query_table query_switches = {
 	.columns = ", state TEXT, blocked INTEGER, next_tid INTEGER, next_pid INTEGER, next_task TEXT, "
 		   "depth INTEGER",
 	.what = "every switch: tid left the CPU, next_tid runs; state is a letter of ps(1), blocked 0 "
-		"if the task could have run on, depth the number of frames",
+		"if the task could have run on, depth the number of frames; who left is not known where a "
+		"CPU's records begin",
 	.types = 1U << KB_EVENT_TASK_SWITCH,
 	.follows = true,
 	.seeks = true,
