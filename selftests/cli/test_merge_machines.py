@@ -25,7 +25,8 @@ FIRST = 1000                    # the task that runs at the first moment
 
 PACKET = {**perfetto.PACKET, 98: ("machine", "uint"),
           45: ("system", {1: ("utsname", {1: ("sysname", "text"), 2: ("version", "text"),
-                                          3: ("release", "text")}), 8: ("cpus", "uint")})}
+                                          3: ("release", "text")}), 8: ("cpus", "uint"),
+                        17: ("machine_name", "text")})}
 
 
 class World:
@@ -93,11 +94,16 @@ def packets(path):
         return protobuf.read(file.read(), {1: ("packet", [PACKET])})["packet"]
 
 
+def trace_events(packet):
+    bundle = packet.get("ftrace", {"event": []})
+    return perfetto.Trace.compact(bundle) + bundle["event"]
+
+
 def perfetto_times(path):
     """{machine: {moment: ns since 1970}}"""
     times = {}
     for packet in packets(path):
-        for event in packet.get("ftrace", {}).get("event", []):
+        for event in trace_events(packet):
             task = event.get("switch", {}).get("next_pid", 0)
             if task >= FIRST:
                 times.setdefault(packet.get("machine", 0), {})[task - FIRST] = event["timestamp"]
@@ -241,13 +247,15 @@ def everything_of_each_machine_is_there_once(tmp):
         got = [packet for packet in merged if packet.get("machine", 0) == number]
         # other times, in numbers of more bytes
         events = [[(packet["ftrace"]["cpu"], {**event, "timestamp": event["timestamp"] - base})
-                   for packet in part for event in packet.get("ftrace", {}).get("event", [])]
+                   for packet in part for event in trace_events(packet)]
                   for part, base in ((got, START + number * MS), (want, 0))]
-        halves = [[[event for cpu, event in part if cpu == core] for core in range(2)] for part in events]
+        halves = [[sorted((event["timestamp"], str(event)) for cpu, event in part if cpu == core)
+                   for core in range(2)] for part in events]
         assert halves[0] == halves[1] and len(events[0]) > 100, number
         assert {packet["sequence"] for packet in got} == {1 + number}
-        system, = [packet["system"]["utsname"] for packet in got if "system" in packet]
-        assert system["version"] == f"web{number}" and system["release"] == "6.1.0"
+        system, = [packet["system"] for packet in got if "system" in packet]
+        assert system["machine_name"] == system["utsname"]["version"] == f"web{number}"
+        assert system["utsname"]["release"] == "6.1.0"
         clocks = {clock["timestamp"] for packet in got for clock in packet.get("clocks", {}).get("clocks", [])}
         assert clocks == {START + number * MS}, clocks
     uuids = [packet["track"]["uuid"] for packet in merged if "track" in packet]

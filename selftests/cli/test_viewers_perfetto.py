@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """convert --to perfetto: what the trace says is what the capture says."""
 import collections
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import protobuf  # noqa: E402
 import tap  # noqa: E402
 import viewers  # noqa: E402
 from capture_writer import BASE, CaptureWriter  # noqa: E402
+from latency_capture import IRQ, SOFTIRQ, Late  # noqa: E402
 
 # Perfetto's numbers, for the messages that may appear
 STRING = {1: ("iid", "uint"), 2: ("str", "bytes")}
@@ -25,15 +27,23 @@ PACKET = {
                            6: ("next_pid", "uint")}),
             11: ("cpu_frequency", {1: ("state", "uint"), 2: ("cpu_id", "uint")}),
             13: ("idle", {1: ("state", "uint"), 2: ("cpu_id", "uint")}),
-            20: ("sched_waking", WAKEUP), 114: ("sched_wakeup_new", WAKEUP),
-            21: ("ipi_entry", {1: ("reason", "text")}), 22: ("ipi_exit", {1: ("reason", "text")}),
+            20: ("sched_waking", WAKEUP),
+            235: ("task_newtask", {1: ("pid", "uint"), 2: ("comm", "text"), 3: ("clone_flags", "uint")}),
             24: ("softirq_entry", {1: ("vec", "uint")}), 25: ("softirq_exit", {1: ("vec", "uint")}),
             26: ("softirq_raise", {1: ("vec", "uint")}),
             36: ("irq_handler_entry", {1: ("irq", "uint"), 2: ("name", "text")}),
             37: ("irq_handler_exit", {1: ("irq", "uint"), 2: ("ret", "uint")}),
             491: ("sched_migrate_task", {1: ("comm", "text"), 2: ("pid", "uint"),
                                          4: ("orig_cpu", "uint"), 5: ("dest_cpu", "uint")})}]),
-        3: ("lost", "uint"), 5: ("clock", "uint")}),
+        3: ("lost", "uint"),
+        4: ("compact", {
+            1: ("switch_timestamp", ["uint"]), 2: ("switch_prev_state", ["uint"]),
+            3: ("switch_next_pid", ["uint"]), 4: ("switch_next_prio", ["uint"]),
+            5: ("intern_table", ["text"]), 6: ("switch_next_comm_index", ["uint"]),
+            7: ("waking_timestamp", ["uint"]), 8: ("waking_pid", ["uint"]),
+            9: ("waking_target_cpu", ["uint"]), 10: ("waking_prio", ["uint"]),
+            11: ("waking_comm_index", ["uint"]), 12: ("waking_common_flags", ["uint"])}),
+        5: ("clock", "uint")}),
     2: ("tree", {
         1: ("processes", [{1: ("pid", "uint"), 3: ("cmdline", ["text"])}]),
         2: ("threads", [{1: ("tid", "uint"), 2: ("name", "text"), 3: ("tgid", "uint")}])}),
@@ -54,7 +64,8 @@ PACKET = {
                            4: ("start", "uint"), 5: ("end", "uint"), 7: ("path", ["uint"]),
                            8: ("exact_offset", "uint")}])}),
     13: ("flags", "uint"),
-    45: ("system", {1: ("utsname", {1: ("sysname", "text"), 3: ("release", "text")}),
+    45: ("system", {1: ("utsname", {1: ("sysname", "text"), 3: ("release", "text"),
+                                    4: ("machine", "text")}),
                     8: ("cpus", "uint")}),
     58: ("clock", "uint"),
     59: ("defaults", {12: ("samples", {1: ("timebase", {4: ("counter", "uint"),
@@ -77,7 +88,8 @@ class Trace:
         with open(path, "rb") as file:
             self.packets = protobuf.read(file.read(), {1: ("packet", [PACKET])})["packet"]
         self.switches, self.halts, self.samples, self.events = [], [], [], []
-        self.sources = []
+        self.sources, self.gaps = [], []
+        self.running, self.comms = {}, {0: "swapper"}     # by CPU; by task
         self.tracks, self.threads, self.processes, self.lost = {}, {}, {}, set()
         self.interned = collections.defaultdict(dict)
         assert self.packets[0]["flags"] == 1 and "clocks" in self.packets[0]
@@ -96,12 +108,13 @@ class Trace:
         for process in packet.get("tree", {}).get("processes", []):
             self.processes[process["pid"]] = process["cmdline"]
         bundle = packet.get("ftrace", {"event": []})
-        for event in bundle["event"]:
+        for event in sorted(self.compact(bundle) + bundle["event"], key=lambda e: e["timestamp"]):
             if "switch" in event:
-                self.switches.append((event["timestamp"], bundle["cpu"], event["switch"]))
+                self.switch(event, bundle["cpu"])
             elif "idle" not in event:
                 name, = set(event) - {"timestamp", "pid"}
-                self.sources.append((bundle["cpu"], event["timestamp"], event["pid"], name, event[name]))
+                pid = event["pid"] if "pid" in event else self.running[bundle["cpu"]]
+                self.sources.append((bundle["cpu"], event["timestamp"], pid, name, event[name]))
             else:
                 assert event["idle"]["cpu_id"] == bundle["cpu"]
                 self.halts.append((event["timestamp"], bundle["cpu"], event["idle"]["state"]))
@@ -117,6 +130,44 @@ class Trace:
         if "event" in packet:
             assert packet["event"]["track"] in self.tracks, "a track is used before it is described"
             self.events.append((packet["timestamp"], packet["event"]))
+
+    @staticmethod
+    def compact(bundle):
+        """The switches and wakeups of the compact form, as events without what it leaves out."""
+        compact, events = bundle.get("compact"), []
+        if not compact:
+            return events
+        names, time = compact["intern_table"], 0
+        for delta, state, pid, prio, comm in zip(*(compact["switch_" + key] for key in (
+                "timestamp", "prev_state", "next_pid", "next_prio", "next_comm_index")), strict=True):
+            time = (time + delta) % 2**64
+            assert prio == 0
+            events.append({"timestamp": time, "switch": {"prev_state": state, "next_pid": pid,
+                                                         "next_comm": names[comm]}})
+        time = 0
+        for delta, pid, cpu, prio, comm, flags in zip(*(compact["waking_" + key] for key in (
+                "timestamp", "pid", "target_cpu", "prio", "comm_index", "common_flags")), strict=True):
+            time = (time + delta) % 2**64
+            assert prio == 0
+            events.append({"timestamp": time, "sched_waking": {
+                "comm": names[comm], "pid": pid, "target_cpu": cpu, "common_flags": flags}})
+        return events
+
+    def switch(self, event, cpu):
+        switch, running = event["switch"], self.running.get(cpu)
+        if "prev_pid" not in switch:
+            switch["prev_pid"] = running    # trace_processor would skip the first one of a CPU
+            switch["prev_comm"] = self.comms[running]
+            self.switches.append((event["timestamp"], cpu, switch))
+        elif running is None:
+            self.switches.append((event["timestamp"], cpu, switch))
+        else:   # to idle, where records are missing, or to the task that a sample showed then
+            assert switch["prev_pid"] == running, "trace_processor has an error"
+            assert (switch["prev_state"], switch["next_pid"]) == (1, 0) or \
+                (switch["prev_state"], running) == (0, 0)
+            self.gaps.append((event["timestamp"], cpu, switch))
+        self.running[cpu] = switch["next_pid"]
+        self.comms[switch["next_pid"]] = switch["next_comm"]
 
     def stack(self, iid):
         """(image, name, address) of its frames, innermost first."""
@@ -144,8 +195,11 @@ def scheduling_is_that_of_the_capture(tmp):
     for path in viewers.all_captures(tmp):
         said, trace, base = viewers.Said(path), trace_of(tmp, path), base_of(path)
         want = sorted((max(0, base + ns), core, task) for ns, core, task in said.switches)
-        viewers.same(path, want, sorted((time, core, switch["next_pid"])
-                                        for time, core, switch in trace.switches))
+        got = collections.Counter((time, core, switch["next_pid"]) for time, core, switch in trace.switches)
+        got.subtract(want)
+        assert min(got.values(), default=0) >= 0, (path, got)
+        more = collections.Counter(core for _, core, _ in got.elements())
+        assert max(more.values(), default=1) == 1, (path, more)     # the first sample shows who runs
         want = sorted((max(0, base + ns), core, LEFT if not entered else state or 0)
                       for ns, core, entered, state in said.halts)
         viewers.same(path, want, sorted(trace.halts))
@@ -161,6 +215,7 @@ def who_was_on_the_cpu_is_said_with_every_switch(tmp):
         (0, "beta", 11, 0x100, "alpha"), (0, "swapper", 0, 0, "beta"),   # behind the gap
         (0, "beta", 11, 0x100, "swapper")], shown
     assert trace.lost == {0}
+    assert [(time - viewers.RAW_BASE, s["prev_pid"]) for time, _, s in trace.gaps] == [(4000, 10)]
 
 
 def samples_have_their_stacks(tmp):
@@ -417,7 +472,7 @@ def clocks_and_kernel_are_told(tmp):
     assert clocks == {5: viewers.RAW_BASE, 6: viewers.RAW_BASE, 1: 1700000000 * 10**9}
     assert trace.packets[0]["clocks"]["primary"] == 5
     assert trace.packets[1]["system"] == {
-        "utsname": {"sysname": "Linux", "release": "6.1.0-viewers"}, "cpus": 2}
+        "utsname": {"sysname": "Linux", "release": "6.1.0-viewers", "machine": "x86_64"}, "cpus": 2}
 
 
 def images_have_the_build_ids_of_their_files(tmp):
@@ -455,11 +510,11 @@ def sources_are_events_of_the_kernel(tmp):
         ("irq_handler_exit", {"irq": 33, "ret": 1}),
         ("irq_handler_entry", {"irq": 33, "name": "eth0"}),
         ("irq_handler_exit", {"irq": 33, "ret": 1}), ("softirq_entry", {"vec": 3}),
-        ("sched_waking", {"comm": "beta", "pid": 11, "success": 1, "target_cpu": 1}),
+        ("sched_waking", {"comm": "beta", "pid": 11, "target_cpu": 1, "common_flags": 16}),
         ("sched_migrate_task", {"comm": "beta", "pid": 11, "orig_cpu": 1, "dest_cpu": 0}),
-        ("ipi_entry", {"reason": "Rescheduling interrupts"}),
-        ("ipi_exit", {"reason": "Rescheduling interrupts"}), ("softirq_exit", {"vec": 3}),
-        ("sched_wakeup_new", {"comm": "task 12", "pid": 12, "success": 1, "target_cpu": 1}),
+        ("irq_handler_entry", {"name": "Rescheduling interrupts"}),   # only these make slices
+        ("irq_handler_exit", {"ret": 1}), ("softirq_exit", {"vec": 3}),
+        ("task_newtask", {"comm": "task 12", "pid": 12, "clone_flags": 0}),
         ("cpu_frequency", {"state": 1200000, "cpu_id": 1}),
         ("irq_handler_exit", {"irq": 40, "ret": 1}),
         ("irq_handler_entry", {"irq": 41, "name": "irq 41"})], got
@@ -467,6 +522,69 @@ def sources_are_events_of_the_kernel(tmp):
     # what Perfetto has no event for is a value, and nothing is both
     names = [trace.tracks[event["track"]]["name"] for _, event in trace.events]
     assert sorted(names) == ["CPU 1 Idle misses", "CPU 1 Wakeups"], names
+
+
+def thread_states(trace):
+    """What trace_processor makes of scheduling (its ThreadStateTracker): task: [(state, ns, waker)].
+    The waker is None where the wakeup was an interrupt's."""
+    events = [(time, cpu, "switch", switch["prev_pid"], switch) for time, cpu, switch in
+              trace.switches + trace.gaps]
+    events += [(time, cpu, name, pid, fields) for cpu, time, pid, name, fields in trace.sources
+               if name in ("sched_waking", "task_newtask")]
+    rows, opened = collections.defaultdict(list), {}
+
+    def change(time, task, state, waker=None):
+        if task in opened:
+            begin, *row = opened[task]
+            rows[task].append((row[0], time - begin, row[1]))
+        if task:
+            opened[task] = time, state, waker
+
+    for time, _, kind, pid, fields in sorted(events, key=lambda event: event[0]):
+        if kind == "switch":
+            state = fields["prev_state"]
+            change(time, pid, "R+" if state & 0x100 else "S" if state else "R")
+            change(time, fields["next_pid"], "Running")
+        elif opened.get(fields["pid"], (0, "S", 0))[1] not in ("R", "R+", "Running"):
+            interrupt = fields.get("common_flags", 0) & (8 | 16)
+            change(time, fields["pid"], "R", None if interrupt else pid)
+    return rows
+
+
+def trace_processor_adds_up_what_the_report_does(tmp):
+    c = Late(cores=2, facts={"release": "6.1.0"})
+    for task in 10, 11, 12:
+        c.task(task, f"task{task}")
+    c.switch(0, 1000, 10)
+    c.switch(1, 1000, 0)
+    c.waking(1, 1500, 0, 12, cpu=1, context=IRQ)    # its first one
+    c.switch(1, 1600, 12)
+    c.switch(1, 1700, 0, blocked=1, state=1)
+    c.waking(0, 2000, 10, 11, cpu=0, new=True)
+    c.switch(0, 2300, 11)                           # 10 is preempted
+    c.waking(0, 2400, 11, 12, cpu=1, context=SOFTIRQ)
+    c.switch(1, 2450, 12)
+    c.switch(0, 2600, 10, blocked=1, state=1)
+    c.waking(1, 2700, 12, 11, cpu=1)
+    c.switch(1, 2900, 11, blocked=1, state=2)
+    c.switch(0, 3000, 0, blocked=1, state=1)
+    c.waking(0, 3100, 0, 12, cpu=0, context=IRQ)
+    c.switch(0, 3300, 12)
+    c.switch(0, 3600, 0, blocked=1, state=1)
+    c.switch(1, 3600, 0, blocked=1, state=1)
+    captures = [c.save(os.path.join(tmp, "a.cap"))]
+    for path in captures:
+        rows = thread_states(trace_of(tmp, path))
+        said = [json.loads(line) for options in ([], ["--latency"]) for line in
+                tap.run("report", "--json", *options, path).stdout.splitlines()]
+        for state, kind, key in ("Running", "task_time", "run_ns"), ("R+", "task_time", "preempted_ns"), \
+                ("R", "latency_task", "sum_ns"):
+            want = {line["tid"]: line[key] for line in said if line["kind"] == kind and line["tid"]
+                    and not line.get("preempted") is True}
+            got = {task: sum(ns for what, ns, _ in rows[task] if what == state) for task in want}
+            viewers.same((path, state), want, got)
+    wakers = {task: [waker for state, _, waker in rows[task] if state == "R"] for task in (11, 12)}
+    assert wakers == {11: [10, 12], 12: [None, None, None]}, wakers
 
 
 def protoc_takes_every_trace(tmp):

@@ -29,6 +29,7 @@ def begin(cores=2):
     c.fact("ext", 1)
     c.fact("raw_base", RAW_BASE)
     c.fact("release", "6.1.0-viewers")
+    c.fact("machine", "x86_64")
     for core in range(cores):
         c.fact(f"counter.{core}.0", "cycles")
         c.fact(f"counter.{core}.1", "misses")

@@ -26,6 +26,7 @@
 #include "export/list.h"
 #include "export/perfetto_events.h"
 #include "export/perfetto_fields.h"
+#include "export/perfetto_sched.h"
 #include "export/run.h"
 #include "export/stack_table.h"
 #include "format/protobuf.h"
@@ -53,6 +54,13 @@ struct bundle {
 	uint32_t events;
 	uint32_t length;
 	uint8_t bytes[BUNDLE_BYTES];
+	struct kb_perfetto_sched sched;
+};
+
+/* What a reader of the trace knows about a CPU by the switches so far. */
+struct read_cpu {
+	bool known;		/* there was one */
+	uint32_t running;
 };
 
 /* What was written to the trace about a task. */
@@ -92,6 +100,7 @@ struct perfetto {
 	struct kb_task_cpus cpus;
 	struct kb_metric_tracks metrics;
 	struct bundle *bundles;		/* BUNDLES */
+	struct read_cpu *read;		/* max_cores, and one for records without a core */
 	uint32_t images, frames;	/* number of those that were written */
 	uint32_t callstacks;
 	uint32_t *path;			/* frames of the chain that was written last */
@@ -245,8 +254,9 @@ static void write_clocks(struct perfetto *x)
 /* Perfetto needs the kernel's release to interpret states of tasks. */
 static void write_system(struct perfetto *x)
 {
-	const char *release = kb_barman_fact(x->trace->barman, "release");
-	uint8_t *at = begin_packet(x, 2 * NAME), *system, *name;
+	const char *release = kb_barman_fact(x->trace->barman, "release"),
+		   *hardware = kb_barman_fact(x->trace->barman, "machine");
+	uint8_t *at = begin_packet(x, 5 * NAME), *system, *name;
 	unsigned int major, minor;
 
 	x->has_release = release && sscanf(release, "%u.%u", &major, &minor) == 2;
@@ -257,10 +267,14 @@ static void write_system(struct perfetto *x)
 	at = kb_proto_put_bytes(name, UTSNAME_SYSNAME, "Linux", 5);
 	if (release)
 		at = put_text(at, UTSNAME_RELEASE, kb_text(release), NAME);
-	/* a machine has a number in Perfetto; this is the place for a text that its table shows */
+	if (hardware)
+		at = put_text(at, UTSNAME_MACHINE, kb_text(hardware), NAME);
+	/* the version is a text that older readers show, too, which have numbers of machines alone */
 	if (x->trace->machine)
 		at = put_text(at, UTSNAME_VERSION, kb_text(x->trace->machine->name), NAME);
 	at = kb_proto_end(name, at, KB_PROTO_EVENT);
+	if (x->trace->machine)
+		at = put_text(at, SYSTEM_MACHINE_NAME, kb_text(x->trace->machine->name), NAME);
 	end_message(x, system, kb_proto_put_uint(at, SYSTEM_NUM_CPUS, x->header->max_cores));
 }
 
@@ -327,18 +341,20 @@ static void flush_bundle(struct perfetto *x, struct bundle *bundle)
 {
 	uint8_t *at, *message;
 
-	if (!bundle->length)
+	if (!bundle->events)
 		return;
 	if (bundle->core >= MAX_CPUS) {
 		x->above += bundle->events;
+		kb_perfetto_forget_sched(&bundle->sched);
 		bundle->events = bundle->length = 0;
 		return;
 	}
-	at = begin_packet(x, bundle->length);
+	at = begin_packet(x, bundle->length + KB_PERFETTO_SCHED);
 	if (!at)
 		return;
 	message = kb_proto_begin(at, PACKET_FTRACE_EVENTS, KB_PROTO_PACKET);
 	at = kb_proto_put_uint(message, BUNDLE_CPU, bundle->core);
+	at = kb_perfetto_put_sched(at, &bundle->sched);
 	memcpy(at, bundle->bytes, bundle->length);
 	at += bundle->length;
 	if (bundle->lost)
@@ -353,7 +369,8 @@ static struct bundle *bundle_of(struct perfetto *x, uint32_t core)
 {
 	struct bundle *bundle = &x->bundles[core % BUNDLES];
 
-	if (bundle->core != core || BUNDLE_BYTES - bundle->length < FTRACE_BYTES)
+	if (bundle->core != core || BUNDLE_BYTES - bundle->length < FTRACE_BYTES ||
+	    kb_perfetto_sched_full(&bundle->sched))
 		flush_bundle(x, bundle);
 	if (bundle->core != core)
 		bundle->lost = false;	/* a track shows these losses */
@@ -380,6 +397,33 @@ static uint32_t old_state(uint32_t state)
 	}
 }
 
+static struct read_cpu *read_cpu(struct perfetto *x, uint32_t core)
+{
+	return &x->read[core < x->header->max_cores ? core : x->header->max_cores];
+}
+
+/* A switch in the form that says from which task, for readers that don't know who ran. */
+static void write_whole_switch(struct perfetto *x, uint32_t core, uint64_t time, uint32_t previous,
+			       const struct kb_task_name *from, uint32_t state, uint32_t next,
+			       const struct kb_task_name *to)
+{
+	struct bundle *bundle = bundle_of(x, core);
+	uint8_t *at, *message, *body;
+
+	message = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, time);
+	at = kb_proto_put_uint(at, FTRACE_PID, previous);
+	body = kb_proto_begin(at, FTRACE_SCHED_SWITCH, KB_PROTO_EVENT);
+	at = kb_perfetto_put_task(body, SWITCH_PREV_COMM, from);
+	at = kb_proto_put_uint(at, SWITCH_PREV_PID, previous);
+	at = kb_proto_put_uint(at, SWITCH_PREV_STATE, state);
+	at = kb_perfetto_put_task(at, SWITCH_NEXT_COMM, to);
+	at = kb_proto_put_uint(at, SWITCH_NEXT_PID, next);
+	at = kb_proto_end(message, kb_proto_end(body, at, KB_PROTO_EVENT), KB_PROTO_EVENT);
+	bundle->length = (uint32_t)(at - bundle->bytes);
+	flush_bundle(x, bundle);	/* of one time, the compact ones of a bundle come first */
+}
+
 /* @previous: the task that ran; 0: unknown. */
 static void write_switch(struct perfetto *x, const struct kb_event *event, uint64_t time,
 			 uint32_t previous)
@@ -389,24 +433,57 @@ static void write_switch(struct perfetto *x, const struct kb_event *event, uint6
 				  to = *kb_names_task(x->trace->names, event->task_id,
 						      event->timestamp);
 	uint32_t state = kb_export_switch_state(x->trace, previous);
-	struct bundle *bundle;
-	uint8_t *at, *message, *body;
+	struct read_cpu *cpu = read_cpu(x, event->core);
 
 	/* Their names may have changed. */
 	see_named(x, previous, &from, event->timestamp, time);
 	see_named(x, event->task_id, &to, event->timestamp, time);
-	bundle = bundle_of(x, event->core);
-	message = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT, KB_PROTO_EVENT);
-	at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, time);
-	at = kb_proto_put_uint(at, FTRACE_PID, previous);
-	body = kb_proto_begin(at, FTRACE_SCHED_SWITCH, KB_PROTO_EVENT);
-	at = kb_perfetto_put_task(body, SWITCH_PREV_COMM, &from);
-	at = kb_proto_put_uint(at, SWITCH_PREV_PID, previous);
-	at = kb_proto_put_uint(at, SWITCH_PREV_STATE, x->has_release ? state : old_state(state));
-	at = kb_perfetto_put_task(at, SWITCH_NEXT_COMM, &to);
-	at = kb_proto_put_uint(at, SWITCH_NEXT_PID, event->task_id);
-	at = kb_proto_end(message, kb_proto_end(body, at, KB_PROTO_EVENT), KB_PROTO_EVENT);
-	bundle->length = (uint32_t)(at - bundle->bytes);
+	if (!x->has_release)
+		state = old_state(state);
+	if (cpu->known && cpu->running == previous)
+		kb_perfetto_add_switch(&bundle_of(x, event->core)->sched, time, state, event->task_id,
+				       &to);
+	else
+		write_whole_switch(x, event->core, time, previous, &from, state, event->task_id, &to);
+	cpu->known = true;
+	cpu->running = event->task_id;
+}
+
+/* A sample shows who runs, if that was unknown: at the beginning, and behind lost records. */
+static void write_found(struct perfetto *x, const struct kb_event *event, uint64_t time)
+{
+	const struct kb_task_name idle = *kb_names_task(x->trace->names, 0, event->timestamp),
+				  to = *kb_names_task(x->trace->names, event->task_id,
+						      event->timestamp);
+	struct read_cpu *cpu = read_cpu(x, event->core);
+	uint32_t task;
+
+	if (cpu->running || !event->task_id ||
+	    !kb_timeline_running(x->trace->timeline, event->core, &task) || task != event->task_id)
+		return;
+	write_whole_switch(x, event->core, time, 0, &idle, KB_FTRACE_RUNNING, task, &to);
+	cpu->known = true;
+	cpu->running = task;
+}
+
+/*
+ * A wakeup in the compact form, which tells of an interrupt; false: it is to be written as an event,
+ * because the reader does not know from the switches who wakes.
+ */
+static bool write_waking(struct perfetto *x, const struct kb_event *event, uint64_t time)
+{
+	const struct read_cpu *cpu = read_cpu(x, event->core);
+	uint8_t context = event->custom_counter.context;
+	uint32_t id = event->custom_counter.id,
+		 flags = context == KB_CONTEXT_IRQ ? KB_PERFETTO_IRQ :
+			 context == KB_CONTEXT_SOFTIRQ ? KB_PERFETTO_SOFTIRQ : 0;
+
+	if (!cpu->known || (!flags && cpu->running != event->task_id))
+		return false;
+	kb_perfetto_add_waking(&bundle_of(x, event->core)->sched, time, flags, id,
+			       kb_names_task(x->trace->names, id, event->timestamp),
+			       event->custom_counter.cpu);
+	return true;
 }
 
 static void write_halt(struct perfetto *x, const struct kb_event *event, uint64_t time,
@@ -431,18 +508,32 @@ static void write_halt(struct perfetto *x, const struct kb_event *event, uint64_
 static void write_detail(struct perfetto *x, const struct kb_event *event, uint64_t time,
 			 int64_t from)
 {
-	uint8_t what = event->custom_counter.what;
+	uint8_t what = event->custom_counter.what, context = event->custom_counter.context;
+	uint32_t id = event->custom_counter.id, pid = event->task_id;
+	struct seen_task *task;
 	struct bundle *bundle;
 	uint8_t *at, *message;
 
 	x->no_memory |= from < 0;
-	see_task(x, event->task_id, event->timestamp, time);
-	if (what <= KB_WHAT_MIGRATE)
-		see_task(x, event->custom_counter.id, event->timestamp, time);
+	see_task(x, pid, event->timestamp, time);
+	if (what == KB_WHAT_WAKING_NEW) {
+		task = kb_table_get_recent(&x->tasks, &x->recent, id);
+		if (task)
+			task->name = NULL;	/* the event makes another task for the reader */
+		x->no_memory |= !task;
+	} else if (what <= KB_WHAT_MIGRATE) {
+		see_task(x, id, event->timestamp, time);
+	}
+	if (what == KB_WHAT_WAKING) {
+		if (write_waking(x, event, time))
+			return;
+		if (context == KB_CONTEXT_IRQ || context == KB_CONTEXT_SOFTIRQ)
+			pid = 0;	/* at least not the task that was interrupted */
+	}
 	bundle = bundle_of(x, event->core);
 	message = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT, KB_PROTO_EVENT);
 	at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, time);
-	at = kb_proto_put_uint(at, FTRACE_PID, event->task_id);
+	at = kb_proto_put_uint(at, FTRACE_PID, pid);
 	at = kb_perfetto_put_event(at, x->trace, event, (uint32_t)from);
 	bundle->length = (uint32_t)(kb_proto_end(message, at, KB_PROTO_EVENT) - bundle->bytes);
 }
@@ -883,9 +974,14 @@ static void write_annotation(struct perfetto *x, const struct kb_event *event, u
 
 /* ---- losses ---- */
 
-/* A slice on a track of the CPU, and a flag for readers of its trace events. */
+/*
+ * A slice on a track of the CPU, and a flag for readers of its trace events. For them the task that ran
+ * leaves the CPU, and sleeps: that takes part in no sum.
+ */
 static void write_lost(struct perfetto *x, const struct kb_slice *slice)
 {
+	struct read_cpu *cpu = read_cpu(x, slice->core);
+	struct kb_task_name from, idle;
 	bool is_new;
 	struct track *track = find_track(x, TRACK_LOST, slice->core, 0, &is_new);
 	struct bundle *bundle;
@@ -895,6 +991,13 @@ static void write_lost(struct perfetto *x, const struct kb_slice *slice)
 
 	if (!track)
 		return;
+	if (cpu->running) {
+		from = *kb_names_task(x->trace->names, cpu->running, x->trace->walk.event.timestamp);
+		idle = *kb_names_task(x->trace->names, 0, x->trace->walk.event.timestamp);
+		write_whole_switch(x, slice->core, clock_of(x, slice->start), cpu->running, &from,
+				   KB_TASK_INTERRUPTIBLE, 0, &idle);
+		cpu->running = 0;
+	}
 	bundle = &x->bundles[slice->core % BUNDLES];
 	flush_bundle(x, bundle);
 	bundle->core = slice->core;
@@ -939,6 +1042,8 @@ static void write_event(struct perfetto *x)
 		write_halt(x, event, time, walk->running);
 		break;
 	case KB_EVENT_SAMPLE:
+		if (!walk->known)
+			write_found(x, event, time);
 		write_sample(x, event, time);
 		break;
 	case KB_EVENT_CUSTOM_COUNTER:
@@ -980,7 +1085,8 @@ static int prepare(struct perfetto *x, struct kb_error *err)
 	kb_table_init(&x->tracks, sizeof(struct track), 2);
 	kb_task_cpus_init(&x->cpus);
 	x->bundles = calloc(BUNDLES, sizeof(*x->bundles));
-	if (kb_stack_table_init(&x->stacks, true) || !x->bundles ||
+	x->read = calloc((size_t)x->header->max_cores + 1, sizeof(*x->read));
+	if (kb_stack_table_init(&x->stacks, true) || !x->bundles || !x->read ||
 	    kb_metric_tracks_init(&x->metrics, x->trace->names, x->trace->barman,
 				  x->header->max_cores))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
@@ -1022,6 +1128,7 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 out:
 	free(x.path);
 	free(x.bundles);
+	free(x.read);
 	kb_stack_table_release(&x.stacks);
 	kb_task_cpus_release(&x.cpus);
 	kb_metric_tracks_release(&x.metrics);

@@ -11,16 +11,20 @@
 
 #define NAME	256	/* of a task or a handler */
 #define HANDLED	1	/* what a handler returned: a capture does not have it */
+#define THREAD	0x10000	/* CLONE_THREAD of linux/sched.h */
 
-/* The numbers of the fields; 0: there is no such event. */
+/*
+ * The numbers of the fields; 0: there is no such event. trace_processor takes the beginning of a task
+ * from task_newtask alone, and makes slices of IPIs if they are handlers of interrupts.
+ */
 static const uint16_t fields[] = {
 	[KB_WHAT_WAKING] = FTRACE_SCHED_WAKING,
-	[KB_WHAT_WAKING_NEW] = FTRACE_SCHED_WAKEUP_NEW,
+	[KB_WHAT_WAKING_NEW] = FTRACE_TASK_NEWTASK,
 	[KB_WHAT_MIGRATE] = FTRACE_SCHED_MIGRATE_TASK,
 	[KB_WHAT_IRQ_ENTRY] = FTRACE_IRQ_HANDLER_ENTRY,
 	[KB_WHAT_IRQ_EXIT] = FTRACE_IRQ_HANDLER_EXIT,
-	[KB_WHAT_IPI_ENTRY] = FTRACE_IPI_ENTRY,
-	[KB_WHAT_IPI_EXIT] = FTRACE_IPI_EXIT,
+	[KB_WHAT_IPI_ENTRY] = FTRACE_IRQ_HANDLER_ENTRY,
+	[KB_WHAT_IPI_EXIT] = FTRACE_IRQ_HANDLER_EXIT,
 	[KB_WHAT_SOFTIRQ_RAISE] = FTRACE_SOFTIRQ_RAISE,
 	[KB_WHAT_SOFTIRQ_ENTRY] = FTRACE_SOFTIRQ_ENTRY,
 	[KB_WHAT_SOFTIRQ_EXIT] = FTRACE_SOFTIRQ_EXIT,
@@ -66,6 +70,16 @@ static uint8_t *put_task(uint8_t *at, const struct kb_trace *trace, const struct
 	return kb_proto_put_uint(at, WAKEUP_PID, id);
 }
 
+static uint8_t *put_new_task(uint8_t *at, const struct kb_trace *trace, const struct kb_event *event)
+{
+	uint32_t id = event->custom_counter.id;
+	const struct kb_task_name *task = kb_names_task(trace->names, id, event->timestamp);
+
+	at = kb_proto_put_uint(at, NEWTASK_PID, id);
+	at = kb_perfetto_put_task(at, NEWTASK_COMM, task);
+	return kb_proto_put_uint(at, NEWTASK_CLONE_FLAGS, task->tgid == id ? 0 : THREAD);
+}
+
 static uint8_t *put_handler(uint8_t *at, const struct kb_trace *trace, const struct kb_event *event)
 {
 	uint32_t irq = event->custom_counter.id;
@@ -84,9 +98,10 @@ static uint8_t *put_body(uint8_t *at, const struct kb_trace *trace, const struct
 
 	switch (event->custom_counter.what) {
 	case KB_WHAT_WAKING:
-	case KB_WHAT_WAKING_NEW:
 		at = kb_proto_put_uint(put_task(at, trace, event), WAKEUP_SUCCESS, true);
 		return kb_proto_put_uint(at, WAKEUP_TARGET_CPU, cpu);
+	case KB_WHAT_WAKING_NEW:
+		return put_new_task(at, trace, event);
 	case KB_WHAT_MIGRATE:
 		at = kb_proto_put_uint(put_task(at, trace, event), MIGRATE_ORIG_CPU, from);
 		return kb_proto_put_uint(at, MIGRATE_DEST_CPU, cpu);
@@ -96,8 +111,9 @@ static uint8_t *put_body(uint8_t *at, const struct kb_trace *trace, const struct
 		at = kb_proto_put_uint(at, IRQ_NUMBER, id);
 		return kb_proto_put_uint(at, IRQ_EXIT_RET, HANDLED);
 	case KB_WHAT_IPI_ENTRY:
+		return put_text(at, IRQ_ENTRY_NAME, kb_text(kb_ipi_name(id)));
 	case KB_WHAT_IPI_EXIT:
-		return put_text(at, IPI_REASON, kb_text(kb_ipi_name(id)));
+		return kb_proto_put_uint(at, IRQ_EXIT_RET, HANDLED);
 	case KB_WHAT_FREQUENCY:
 		at = kb_proto_put_uint(at, FREQUENCY_STATE, (uint32_t)event->custom_counter.value);
 		return kb_proto_put_uint(at, FREQUENCY_CPU, cpu);

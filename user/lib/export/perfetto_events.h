@@ -7,7 +7,12 @@
 
 #include "analysis/trace_inside.h"
 
-/* Write the name of a task, 256 bytes at most, as a field of an event. Returns the place behind it. */
+#define KB_PERFETTO_NAME	260	/* bytes that kb_perfetto_put_task() writes at most */
+
+/* Flags of a wakeup. Source: TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ of linux/trace_events.h. */
+enum { KB_PERFETTO_IRQ = 8, KB_PERFETTO_SOFTIRQ = 16 };
+
+/* Write the name of a task as a field of an event. Returns the place behind it. */
 uint8_t *kb_perfetto_put_task(uint8_t *at, uint32_t field, const struct kb_task_name *task);
 
 #define KB_PERFETTO_EVENT	512	/* bytes that kb_perfetto_put_event() writes at most */
