@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import preload
 import tap
 from make_capture import Maker
 
@@ -166,6 +167,33 @@ def older_dwarf_is_read_too(tmp):
 
 def compressed_sections_are_read(tmp):
     agrees(tmp, C_SOURCE, "gcc", ["outer", "main"], "-gz=zlib")
+
+
+def compressed_by_zstd(directory):
+    """Frames of a program, and the same when its debug sections are compressed."""
+    program = build(directory, C_SOURCE, "gcc")
+    capture(directory, program, code(program, "outer", "main"))
+    before = frames(directory)
+    assert any(len(sample) > 1 for sample in before[0]) and not before[1], before
+    done = subprocess.run(["objcopy", "--compress-debug-sections=zstd", program], capture_output=True,
+                          text=True, check=False)
+    if done.returncode or "zstd" in done.stderr:
+        raise tap.Skip("this objcopy knows no zstd: " + done.stderr.strip())
+    return before
+
+
+def sections_compressed_by_zstd_are_read(tmp):
+    before = compressed_by_zstd(tmp)
+    assert frames(tmp) == before, frames(tmp)
+
+
+def without_libzstd_it_says_so(tmp):
+    compressed_by_zstd(tmp)
+    env = {**os.environ, "LD_PRELOAD": preload.build(tmp, "without", preload.NO_LIBZSTD)}
+    result = tap.run("script", "--lines", cwd=tmp, env=env)
+    (line,) = result.stderr.splitlines()
+    assert result.returncode == 0 and "outer" in result.stdout, result
+    assert os.path.join(tmp, "lines") + " has no lines" in line and "libzstd1" in line, line
 
 
 def another_compiler_without_aranges_agrees(tmp):

@@ -355,21 +355,8 @@ def memory_does_not_grow_with_the_capture(tmp):
     assert rows == 1
 
 
-# On Debian 13 libelf loads libzstd, too, so that it can't be hidden as a whole.
-NO_LIBZSTD = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <string.h>
-void *dlopen(const char *name, int flags)
-{
-	void *(*next)(const char *name, int flags) = dlsym(RTLD_NEXT, "dlopen");
-	return name && !strcmp(name, "libzstd.so.1") ? 0 : next(name, flags);
-}
-"""
-
-
 def without_libzstd_it_is_gzip(tmp):
-    env = {**os.environ, "LD_PRELOAD": preload.build(tmp, "without", NO_LIBZSTD)}
+    env = {**os.environ, "LD_PRELOAD": preload.build(tmp, "without", preload.NO_LIBZSTD)}
     path, out = viewers.small().save(os.path.join(tmp, "a.cap")), os.path.join(tmp, "out")
     result = tap.run("convert", path, "--to", "parquet", "-o", out, env=env)
     assert result.returncode == 0 and "libzstd.so.1 is not installed" in result.stderr, result

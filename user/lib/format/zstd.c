@@ -23,6 +23,7 @@ static void open_library(void)
 	TAKE(freeCCtx);
 	TAKE(compressBound);
 	TAKE(compressCCtx);
+	TAKE(decompress);
 	TAKE(isError);
 #undef TAKE
 	/* cppcheck-suppress resourceLeak ; stays open until the program ends */

@@ -12,6 +12,7 @@ struct kb_zstd {
 	size_t (*compressBound)(size_t size);
 	size_t (*compressCCtx)(void *context, void *to, size_t room, const void *from, size_t size,
 			       int level);
+	size_t (*decompress)(void *to, size_t room, const void *from, size_t size);
 	unsigned int (*isError)(size_t code);
 };
 

@@ -153,7 +153,7 @@ void kb_image_take_lines(struct kb_images *images, struct kb_image *image, char 
 		images->no_libdw = true;
 	else if (ret && ret != -ENODATA)
 		kb_image_complain(image, "%s", kb_error_text(&err));
-	image->no_lines = ret && ret != -ENOSYS;
+	image->no_lines = ret == -ENODATA;
 	free(path);
 }
 

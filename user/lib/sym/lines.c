@@ -22,6 +22,7 @@
 #include "sym/libdw.h"
 #include "sym/lines.h"
 #include "sym/question.h"
+#include "sym/zstd_sections.h"
 
 #define MAX_RANGES	(8U << 20)	/* of units, and of the functions of one */
 #define MAX_FILE	(4ULL << 30)
@@ -52,6 +53,7 @@ struct kb_lines {
 	char *image;			/* content of the file */
 	size_t size;
 	Elf *elf;
+	struct kb_zstd_sections sections;
 	Dwarf *dwarf;
 	struct unit *units;
 	uint32_t nr_units, max_units;
@@ -380,6 +382,13 @@ static int open_dwarf(struct kb_lines *lines, const char *path, struct kb_error 
 				    strerror(-ret));
 	if (elf_version(EV_CURRENT) != EV_NONE)
 		lines->elf = elf_memory(lines->image, lines->size);
+	ret = lines->elf ? kb_zstd_sections_unpack(&lines->sections, lines->elf) : 0;
+	if (ret)
+		return kb_error_set(err, ret, KB_NO_OFFSET, "%s has no lines: %s", path,
+				    ret == -ENOPKG ? "its debug information is compressed by zstd, "
+						     "install the package libzstd1 or libzstd" :
+				    ret == -EBADMSG ? "its debug information is damaged" :
+				    "it needs more memory than there is");
 	if (lines->elf)
 		lines->dwarf = lines->dw->dwarf_begin_elf(lines->elf, DWARF_C_READ, NULL);
 	if (!lines->dwarf)
@@ -436,6 +445,7 @@ void kb_lines_close(struct kb_lines *lines)
 	if (lines->dwarf)
 		lines->dw->dwarf_end(lines->dwarf);
 	elf_end(lines->elf);
+	kb_zstd_sections_release(&lines->sections);
 	free(lines->image);
 	free(lines);
 }

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sections of ELF files that zstd compressed. libelf reads them from version 0.189 on, and only if
+ * it was built so; libzstd itself is on most machines.
+ */
+#ifndef KBARMAN_SYM_ZSTD_SECTIONS_H
+#define KBARMAN_SYM_ZSTD_SECTIONS_H
+
+#include <libelf.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct kb_zstd_sections {
+	void **blocks;		/* memory of the sections */
+	size_t nr, max;
+	uint64_t size;		/* of all */
+};
+
+/*
+ * Decompress these sections of @elf, which is not written afterwards. They need the memory in
+ * @sections until elf_end(). Returns 0, -ENOMEM, -EFBIG, -EBADMSG (damage), or -ENOPKG: there are
+ * some, and no libzstd.
+ */
+int kb_zstd_sections_unpack(struct kb_zstd_sections *sections, Elf *elf);
+
+void kb_zstd_sections_release(struct kb_zstd_sections *sections);
+
+#endif
