@@ -132,6 +132,37 @@ def waits_are_those_of_the_tasks(tmp):
     assert (idle["duration_ns"], idle["cpu"], idle["idle_state"], idle["ended"]) == (1000, 1, 1, "resume"), idle
 
 
+def a_task_that_is_woken_on_its_cpu_waits_from_when_it_leaves(tmp):
+    c = Late(cores=2, unix_base=UNIX)
+    for task in 7, 8, 9:
+        c.task(task, f"task {task}")
+    c.switch(0, 1000, 7)
+    c.switch(1, 1000, 9)
+    c.waking(1, 1500, 9, 7, cpu=0)
+    c.switch(0, 1600, 8, blocked=True, state=1)
+    c.switch(0, 1900, 7, blocked=True, state=1)     # waited 300
+    c.waking(1, 2000, 9, 7, cpu=0)                  # before it could sleep
+    c.switch(0, 2100, 0, blocked=False)
+    c.switch(0, 2200, 7, blocked=False)             # waited 100
+    c.switch(0, 2300, 0, blocked=True, state=1)
+    c.waking(1, 2400, 9, 7, cpu=0)
+    c.switch(0, 2450, 7, blocked=False)             # waited 50, and the wakeup before is over
+    c.waking(1, 2500, 9, 8, cpu=1)
+    c.switch(1, 2700, 8, blocked=True, state=1)     # waited 200
+    c.switch(1, 2800, 0, blocked=True, state=1)
+    c.switch(0, 2900, 8, blocked=True, state=1)     # nobody woke it
+    for path in [c.save(os.path.join(tmp, "early.cap")), late(tmp), *viewers.real_captures()]:
+        waits = [(row["next_tid"], row["next_wait_ns"]) for row in parquet.rows(convert(tmp, path, out=path[:-4]),
+                                                                              "switches")]
+        told = [json.loads(line) for line in tap.run("report", "--json", "--latency", path).stdout.splitlines()]
+        if told[0]["gaps"]:
+            continue        # report leaves out more of what is around them
+        sums = [row for row in told if row["kind"] == "latency_sum"]
+        got = [ns for _, ns in waits if ns is not None]
+        assert (len(got), sum(got)) == (sum(row["waits"] for row in sums), sum(row["sum_ns"] for row in sums)), \
+            (path, waits[:20], sums)
+
+
 def what_is_not_known_is_missing(tmp):
     out = convert(tmp, viewers.small().save(os.path.join(tmp, "a.cap")))
     switches = parquet.rows(out, "switches")

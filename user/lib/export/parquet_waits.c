@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * See parquet_waits.h. Wakeups and switches of a part stand in two tables, each in the order of the
- * capture, and are merged by time. A wakeup of a task that runs or waits already says nothing new.
+ * capture, and are merged by time. A wakeup of a task that waits already says nothing new. One of a
+ * task that runs is of the wait that begins when it leaves its CPU: see wakeups.c.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -12,7 +13,8 @@
 
 struct ready {
 	uint64_t tid;
-	bool waits, runs;
+	enum { UNKNOWN, RUNS, BLOCKED, WOKEN, PREEMPTED } state;
+	bool woken_early;	/* while it ran */
 	int64_t since;
 };
 
@@ -56,10 +58,12 @@ static int wake(struct kb_parquet_waits *waits, uint32_t tid, int64_t ns)
 
 	if (!task)
 		return -ENOMEM;
-	if (task->waits || task->runs)
-		return 0;
-	task->waits = true;
-	task->since = ns;
+	if (task->state == RUNS) {
+		task->woken_early = true;
+	} else if (task->state < WOKEN) {
+		task->state = WOKEN;
+		task->since = ns;
+	}
 	return 0;
 }
 
@@ -70,8 +74,9 @@ static int leave(struct kb_parquet_waits *waits, uint32_t tid, bool blocked, int
 
 	if (!task)
 		return tid ? -ENOMEM : 0;
-	task->runs = false;
-	task->waits = !blocked;
+	/* woken before the first record of it: it ran then */
+	task->woken_early = blocked && (task->woken_early || task->state == WOKEN);
+	task->state = blocked ? BLOCKED : PREEMPTED;
 	task->since = ns;
 	return 0;
 }
@@ -86,9 +91,10 @@ static int64_t enter(struct kb_parquet_waits *waits, uint32_t tid, int64_t ns)
 	if (!task)
 		return tid ? -ENOMEM : -1;
 	waited = (uint64_t)ns - (uint64_t)task->since;
-	known = task->waits && ns >= task->since && waited <= INT64_MAX;
-	task->waits = false;
-	task->runs = true;
+	known = (task->state >= WOKEN || (task->state == BLOCKED && task->woken_early)) &&
+		ns >= task->since && waited <= INT64_MAX;
+	task->state = RUNS;
+	task->woken_early = false;
 	return known ? (int64_t)waited : -1;
 }
 
@@ -98,7 +104,8 @@ static void forget(struct kb_parquet_waits *waits)
 	for (uint32_t i = 0; i < waits->ready.nr; i++) {
 		struct ready *task = kb_table_row(&waits->ready, i);
 
-		task->waits = task->runs = false;
+		task->state = UNKNOWN;
+		task->woken_early = false;
 	}
 }
 
