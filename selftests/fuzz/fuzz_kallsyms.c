@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct kb_kallsyms kallsyms;
 	uint32_t i;
 
-	if (kb_kallsyms_parse(&kallsyms, (const char *)data, size, "input", NULL))
+	if (kb_kallsyms_parse(&kallsyms, NULL, (const char *)data, size, "input", NULL))
 		return 0;
 	for (i = 0; i < kallsyms.symbols.nr_symbols; i++) {
 		const struct kb_symtab_symbol *symbol = &kallsyms.symbols.symbols[i];

@@ -21,6 +21,7 @@ static const char text[] =
 	"ffffffffc0001010 t $x\t[module_a]\n"
 	"ffffffffc0001100 t .Llabel\t[module_a]\n"
 	"ffffffffc0001800 t last_of_a\t[module_a]\n"
+	"ffffffffc0003f00 t last_of_c\t[module_c]\n"
 	"ffffffffc0005000 t first_of_b\t[module_b]\n"
 	"ffffffffc0009000 t bpf_prog_1234_test\t[bpf]\n";
 
@@ -39,11 +40,16 @@ static const char *name_at(const struct kb_kallsyms *kallsyms, uint64_t address,
 
 static void test_text(void)
 {
+	struct kb_map rows[] = {	/* the other modules have none */
+		{ .task_id = 7, .base_address = 0xffffffffc0001000, .length = 0x3000 },
+		{ .base_address = 0xffffffffc0003000, .length = 0x1d00 },
+	};
+	const struct kb_header header = { .maps = rows, .nr_maps = 2 };
 	struct kb_error err = { 0 };
 	struct kb_kallsyms kallsyms;
 	const char *image = NULL;
 
-	if (!tap_is(kb_kallsyms_parse(&kallsyms, text, sizeof(text) - 1, "test", &err), 0,
+	if (!tap_is(kb_kallsyms_parse(&kallsyms, &header, text, sizeof(text) - 1, "test", &err), 0,
 		    "the_format_is_read"))
 		return;
 	tap_is_string(name_at(&kallsyms, 0xffffffff81000010, &image), "startup_64",
@@ -60,12 +66,19 @@ static void test_text(void)
 	tap_is_string(name_at(&kallsyms, 0xffffffffc0001200, NULL), "probe",
 		      "labels_of_the_assembler_do_not_answer");
 	tap_is_string(name_at(&kallsyms, 0xffffffffc0001fff, NULL), "last_of_a",
-		      "the_last_of_a_module_fills_its_page");
+		      "the_last_of_a_module_fills_its_page_where_its_size_is_not_known");
 	tap_is_string(name_at(&kallsyms, 0xffffffffc0002000, NULL), NULL,
-		      "the_last_of_a_module_ends_with_its_page");
+		      "the_last_of_a_module_ends_with_its_page_then");
 	tap_is_string(name_at(&kallsyms, 0xffffffffc0005001, &image), "first_of_b",
 		      "the_next_module_answers");
 	tap_is_string(image, "[module_b]", "the_next_module_is_its_own");
+	tap_is_string(name_at(&kallsyms, 0xffffffffc0004cff, NULL), "last_of_c",
+		      "the_last_of_a_module_goes_up_to_its_end");
+	tap_is_string(name_at(&kallsyms, 0xffffffffc0004d00, NULL), NULL,
+		      "the_last_of_a_module_ends_with_the_module");
+	tap_is_string(name_at(&kallsyms, 0xffffffffc0009fff + 0x1000, NULL), "bpf_prog_1234_test",
+		      "a_bpf_program_may_be_longer_than_a_page");
+	tap_is_string(name_at(&kallsyms, 0xffffffffc0019000, NULL), NULL, "but_not_endless");
 	name_at(&kallsyms, 0xffffffffc0009001, &image);
 	tap_is_string(image, "[bpf]", "bpf_programs_are_found");
 	tap_ok(kallsyms.lowest == 0xffffffff81000000, "code_begins_where_it_does");
@@ -75,7 +88,7 @@ static void test_text(void)
 static int parse(const char *some, struct kb_error *err)
 {
 	struct kb_kallsyms kallsyms;
-	int ret = kb_kallsyms_parse(&kallsyms, some, strlen(some), "FILE", err);
+	int ret = kb_kallsyms_parse(&kallsyms, NULL, some, strlen(some), "FILE", err);
 
 	kb_kallsyms_release(&kallsyms);
 	return ret;
@@ -106,14 +119,14 @@ static void test_files(void)
 
 	gzwrite(file, text, sizeof(text) - 1);
 	gzclose(file);
-	tap_is(kb_kallsyms_load(&kallsyms, path, &err), 0, "a_packed_file_is_read");
+	tap_is(kb_kallsyms_load(&kallsyms, NULL, path, &err), 0, "a_packed_file_is_read");
 	tap_is_string(name_at(&kallsyms, 0xffffffff81000190, NULL), "weak_function",
 		      "a_packed_file_answers");
 	kb_kallsyms_release(&kallsyms);
 	unlink(path);
-	tap_is(kb_kallsyms_load(&kallsyms, path, &err), -ENOENT, "a_missing_file_is_told");
+	tap_is(kb_kallsyms_load(&kallsyms, NULL, path, &err), -ENOENT, "a_missing_file_is_told");
 
-	if (kb_kallsyms_load(&kallsyms, "/proc/kallsyms", &err)) {
+	if (kb_kallsyms_load(&kallsyms, NULL, "/proc/kallsyms", &err)) {
 		tap_skip("this_kernels_symbols_are_read", err.text);
 		return;
 	}
@@ -138,7 +151,7 @@ static void test_damaged(void)
 		memcpy(copy, text, sizeof(text));
 		for (k = 0; k < flips; k++)
 			copy[rand() % (sizeof(text) - 1)] = rand() % 4 ? rand() % 128 : '\n';
-		good += kb_kallsyms_parse(&kallsyms, copy, rand() % sizeof(text), "x", &err) == 0;
+		good += kb_kallsyms_parse(&kallsyms, NULL, copy, rand() % sizeof(text), "x", &err) == 0;
 		name_at(&kallsyms, 0xffffffff81000000 + rand() % 1024, NULL);
 		kb_kallsyms_release(&kallsyms);
 	}

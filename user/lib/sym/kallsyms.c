@@ -2,11 +2,13 @@
 /*
  * Only code gives names. Data symbols are kept as boundaries, so that the last function of a
  * section does not extend over what follows. The text has no sizes: a symbol ends where the
- * next one begins, or, at a module's end, with its page.
+ * next one begins, or with the module's code.
  */
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -15,6 +17,18 @@
 #include "sym/kallsyms.h"
 
 #define MAX_TEXT	(512U << 20)	/* bytes; real ones have 10 to 30 MiB */
+
+#define MAX_PROGRAM	(64U << 10)	/* bytes of a BPF program, whose size nobody says */
+
+/* The code of a module. */
+struct range {
+	uint64_t start, end;
+};
+
+struct ranges {
+	struct range *all;		/* by address */
+	size_t nr, max;
+};
 
 struct line {
 	uint64_t address;
@@ -99,7 +113,74 @@ static bool names_nothing(const struct line *line)
 	       (line->name_length > 2 && memcmp(line->name, ".L", 2) == 0);
 }
 
-static int add_line(struct kb_kallsyms *kallsyms, const struct line *line)
+static int compare_ranges(const void *left, const void *right)
+{
+	const struct range *a = left, *b = right;
+
+	return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static int add_range(struct ranges *ranges, uint64_t start, uint64_t length)
+{
+	if (length > UINT64_MAX - start)
+		return 0;
+	if (!KB_ARRAY_ROOM(ranges->all, ranges->max, ranges->nr + 1))
+		return -ENOMEM;
+	ranges->all[ranges->nr++] = (struct range) { start, start + length };
+	return 0;
+}
+
+/* The modules that are loaded now; what can't be read is left out. */
+static int add_live(struct ranges *ranges)
+{
+	FILE *file = fopen("/proc/modules", "re");
+	uint64_t size, address;
+	int ret = 0;
+
+	/* NAME SIZE REFCOUNT USERS STATE ADDRESS, and maybe flags */
+	while (file && !ret && fscanf(file, "%*s %" SCNu64 " %*s %*s %*s %" SCNx64 "%*[^\n]", &size,
+				      &address) == 2)
+		ret = add_range(ranges, address, size);
+	if (file)
+		fclose(file);
+	return ret;
+}
+
+static int find_ranges(struct ranges *ranges, const struct kb_header *header, bool live)
+{
+	int ret = live ? add_live(ranges) : 0;
+
+	for (uint32_t i = 0; header && i < header->nr_maps && !ret; i++)
+		if (!header->maps[i].task_id)
+			ret = add_range(ranges, header->maps[i].base_address,
+					header->maps[i].length);
+	if (ranges->nr)
+		qsort(ranges->all, ranges->nr, sizeof(*ranges->all), compare_ranges);
+	return ret;
+}
+
+/* Where the function of @line ends at the latest. */
+static uint64_t limit_of(const struct ranges *ranges, const struct line *line)
+{
+	size_t low = 0, high = line->module_length ? ranges->nr : 0;
+
+	if (line->module_length == 5 && memcmp(line->module, "[bpf]", 5) == 0)
+		return line->address < UINT64_MAX - MAX_PROGRAM ? line->address + MAX_PROGRAM :
+								  KB_SYMTAB_NO_LIMIT;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (ranges->all[middle].start <= line->address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && line->address < ranges->all[low - 1].end ? ranges->all[low - 1].end :
+								 KB_SYMTAB_NO_LIMIT;
+}
+
+static int add_line(struct kb_kallsyms *kallsyms, const struct ranges *ranges,
+		    const struct line *line)
 {
 	enum kb_symtab_rank rank;
 	uint32_t group;
@@ -132,12 +213,15 @@ static int add_line(struct kb_kallsyms *kallsyms, const struct line *line)
 		kallsyms->lowest = line->address;
 	if (!group && line->name_length == 6 && memcmp(line->name, "_stext", 6) == 0)
 		kallsyms->stext = line->address;
-	return kb_symtab_add(&kallsyms->symbols, line->address, 0, KB_SYMTAB_NO_LIMIT, line->name,
-			     rank == KB_RANK_BOUNDARY ? 0 : line->name_length, rank, group);
+	return kb_symtab_add(&kallsyms->symbols, line->address, 0,
+			     rank == KB_RANK_BOUNDARY ? KB_SYMTAB_NO_LIMIT :
+							limit_of(ranges, line),
+			     line->name, rank == KB_RANK_BOUNDARY ? 0 : line->name_length, rank, group);
 }
 
 /* Add all lines; counts those that have the right format. */
-static int add_lines(struct kb_kallsyms *kallsyms, const char *text, size_t size, size_t *good)
+static int add_lines(struct kb_kallsyms *kallsyms, const struct ranges *ranges, const char *text,
+		     size_t size, size_t *good)
 {
 	const char *end = text + size, *newline;
 	struct line line;
@@ -150,28 +234,32 @@ static int add_lines(struct kb_kallsyms *kallsyms, const char *text, size_t size
 		if (!parse_line(&line, text, newline))
 			continue;
 		++*good;
-		ret = add_line(kallsyms, &line);
+		ret = add_line(kallsyms, ranges, &line);
 		if (ret)
 			return ret;
 	}
 	return 0;
 }
 
-int kb_kallsyms_parse(struct kb_kallsyms *kallsyms, const char *text, size_t size,
-		      const char *path, struct kb_error *err)
+int kb_kallsyms_parse(struct kb_kallsyms *kallsyms, const struct kb_header *header,
+		      const char *text, size_t size, const char *path, struct kb_error *err)
 {
 	static const struct line kernel = {
 		.module = KB_KERNEL_IMAGE,
 		.module_length = sizeof(KB_KERNEL_IMAGE) - 1,
 	};
+	struct ranges ranges = { 0 };
 	uint32_t group;
 	size_t good;
 	int ret;
 
 	*kallsyms = (struct kb_kallsyms) { .lowest = UINT64_MAX };
-	ret = find_image(kallsyms, &kernel, &group);
+	ret = find_ranges(&ranges, header, strcmp(path, "/proc/kallsyms") == 0);
 	if (!ret)
-		ret = add_lines(kallsyms, text, size, &good);
+		ret = find_image(kallsyms, &kernel, &group);
+	if (!ret)
+		ret = add_lines(kallsyms, &ranges, text, size, &good);
+	free(ranges.all);
 	if (!ret && !good)
 		ret = kb_error_set(err, -ENODATA, KB_NO_OFFSET,
 				   "%s is not in the format of /proc/kallsyms", path);
@@ -226,7 +314,8 @@ static int read_text(const char *path, char **text, size_t *size, struct kb_erro
 	return kb_error_set(err, -EIO, KB_NO_OFFSET, "%s can't be read to its end", path);
 }
 
-int kb_kallsyms_load(struct kb_kallsyms *kallsyms, const char *path, struct kb_error *err)
+int kb_kallsyms_load(struct kb_kallsyms *kallsyms, const struct kb_header *header,
+		     const char *path, struct kb_error *err)
 {
 	size_t size = 0;
 	char *text = NULL;
@@ -236,7 +325,7 @@ int kb_kallsyms_load(struct kb_kallsyms *kallsyms, const char *path, struct kb_e
 	ret = read_text(path, &text, &size, err);
 	if (!text)
 		return ret;
-	ret = kb_kallsyms_parse(kallsyms, text, size, path, err);
+	ret = kb_kallsyms_parse(kallsyms, header, text, size, path, err);
 	free(text);
 	return ret;
 }

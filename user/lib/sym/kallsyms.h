@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <kbarman/barman.h>
 #include <kbarman/error.h>
 
 #include "sym/symtab.h"
@@ -24,14 +25,17 @@ struct kb_kallsyms {
 };
 
 /*
- * Read @path. -EACCES: the addresses are hidden (all zero); -ENODATA: not in this format; other
+ * Read @path. A module's code ends where the row of @header that has it ends, or, in
+ * /proc/kallsyms, the module itself. Where neither is known (@header may be NULL), its last function
+ * ends with its page. -EACCES: the addresses are hidden (all zero); -ENODATA: not in this format; other
  * errors are those of open(2) and of memory.
  */
-int kb_kallsyms_load(struct kb_kallsyms *kallsyms, const char *path, struct kb_error *err);
+int kb_kallsyms_load(struct kb_kallsyms *kallsyms, const struct kb_header *header,
+		     const char *path, struct kb_error *err);
 
 /* The same for @size bytes at @text; @path is its name in messages. */
-int kb_kallsyms_parse(struct kb_kallsyms *kallsyms, const char *text, size_t size,
-		      const char *path, struct kb_error *err);
+int kb_kallsyms_parse(struct kb_kallsyms *kallsyms, const struct kb_header *header,
+		      const char *text, size_t size, const char *path, struct kb_error *err);
 
 void kb_kallsyms_release(struct kb_kallsyms *kallsyms);
 

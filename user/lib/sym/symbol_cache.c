@@ -222,7 +222,8 @@ int kb_symbol_cache_load_kernel(struct kb_symbol_cache *cache)
 				    "there is no %.200s.kallsyms beside the capture: copy it "
 				    "there, or give the kernel's symbols with --kallsyms FILE",
 				    kb_side_name(cache->barman) ?: "CAPTURE");
-	ret = kb_kallsyms_load(kallsyms, cache->kallsyms_path, &cache->kallsyms_error);
+	ret = kb_kallsyms_load(kallsyms, cache->images.header, cache->kallsyms_path,
+			       &cache->kallsyms_error);
 	if (ret)
 		return ret;
 	cache->kernel_images = calloc(kallsyms->nr_images, sizeof(*cache->kernel_images));

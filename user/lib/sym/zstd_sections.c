@@ -27,8 +27,9 @@ static void *unpack(struct kb_zstd_sections *sections, const struct kb_zstd *zst
 	if (size > MAX_UNPACKED || sections->size + size > MAX_UNPACKED)
 		return NULL;
 	*ret = -ENOMEM;
-	block = KB_ARRAY_ROOM(sections->blocks, sections->max, sections->nr + 1) ?
-		calloc(1, size + PADDING) : NULL;
+	if (!KB_ARRAY_ROOM(sections->blocks, sections->max, sections->nr + 1))
+		return NULL;
+	block = calloc(1, size + PADDING);
 	if (!block)
 		return NULL;
 	sections->blocks[sections->nr++] = block;
