@@ -20,7 +20,7 @@ build/selftests/compare/compare: $(COMPARE_SRC) build/libkbarman.a $(wildcard se
 compare-perf: build/selftests/compare/compare	## compare call chains of real programs, and the bytes of their stacks, with perf's
 	@scripts/compare-perf
 
-.PHONY: bench bench-profile bench-switch bench-guest bench-agent
+.PHONY: bench bench-profile bench-switch bench-guest bench-agent bench-neighbours
 bench: user $(BENCHES) bench-switch	## measure speed and memory, also of other tracers; results in out/bench.json
 	@scripts/bench
 
@@ -31,8 +31,11 @@ bench-profile: bench-switch	## list the instructions of a context switch (TRACER
 
 bench-agent: build/bench/count.so user	## measure what kbarmand costs at 10,000 switches a second
 	@$(MAKE) --no-print-directory ARCH=amd64 GUEST=build/bench/guest-amd64 guest-module \
-		$(addprefix build/bench/guest-amd64/,measure hold_kbarman kbarmand)
+		$(addprefix build/bench/guest-amd64/,measure neighbour hold_kbarman kbarmand)
 	@scripts/bench-agent
+
+bench-neighbours: bench-switch	## count what a session costs those beside it: mapping, fork, exec, umount …
+	@scripts/bench-neighbours
 
 # The programs that scripts/bench-switches runs, on this machine and in guests.
 BENCH_GUEST	:= build/bench/guest-$(MACH)
@@ -53,7 +56,7 @@ build/bench/rate: $(SWITCH)/rate.c
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) $< -o $@
 
-bench-guest: $(BENCH_GUEST)/measure $(BENCH_GUEST)/hold_kbarman $(BENCH_GUEST)/hold_bpf \
+bench-guest: $(BENCH_GUEST)/measure $(BENCH_GUEST)/neighbour $(BENCH_GUEST)/hold_kbarman $(BENCH_GUEST)/hold_bpf \
 	     $(BENCH_GUEST)/empty_probe.ko
 	@$(MAKE) --no-print-directory ARCH=$(MACH) GUEST=$(BENCH_GUEST) guest-module \
 		$(BENCH_GUEST)/kbarman

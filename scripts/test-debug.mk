@@ -29,7 +29,7 @@ debug-module: guest-module
 		CROSS_COMPILE=$$KCROSS GCOV_PROFILE=y KCOV_INSTRUMENT=y modules \
 		>$(GUEST)/debug/module.log 2>&1 || { cat $(GUEST)/debug/module.log >&2; exit 1; }
 	cp $(TEST_TREE)/kbarman.ko $(GUEST)/debug/test.ko
-	cp $(TEST_TREE)/minix.ko $(GUEST)/kselftest/kbarman/other.ko
+	cp $(TEST_TREE)/minix.ko $(GUEST)/kselftest/kbarman/minix.ko
 
 $(GUEST)/debug/%: selftests/debug/%.c $(wildcard selftests/debug/*.h) selftests/vm/lib.h \
 		  selftests/lib/tap.h kmod/uapi/barman_v2.h kmod/uapi/kbarman.h

@@ -106,9 +106,11 @@ guest-module:
 		KTOOLS="$$KTOOLS" >$(GUEST)/module.log 2>&1 || \
 		{ cat $(GUEST)/module.log >&2; exit 1; }; \
 	mkdir -p $(GUEST)/kselftest/kbarman; \
-	other=$$(find "$$MODROOT/lib/modules/$$KREL" -name 'minix.ko*' | head -n 1); \
-	[ -z "$$other" ] || { . scripts/kernels.sh; \
-		kernel_module "$$other" >$(GUEST)/kselftest/kbarman/other.ko; }
+	. scripts/kernels.sh; \
+	for other in minix overlay; do \
+		file=$$(find "$$MODROOT/lib/modules/$$KREL" -name "$$other.ko*" | head -n 1); \
+		[ -z "$$file" ] || kernel_module "$$file" >$(GUEST)/kselftest/kbarman/$$other.ko; \
+	done
 	@ln -f $(GUEST)/kbarman.ko $(GUEST)/kselftest/kbarman/kbarman.ko
 
 # An idle driver for selftests/vm/idler.c, and PMUs for cores.c.

@@ -114,7 +114,7 @@ static void busy_in_the_kernel(void)
 
 static void load_other_module(void)
 {
-	int other = open("other.ko", O_RDONLY | O_CLOEXEC);
+	int other = open("minix.ko", O_RDONLY | O_CLOEXEC);
 
 	if (other < 0)
 		return;

@@ -4,8 +4,8 @@
  * same time: calls have the same results and the same errors, other tracers count what happened, and
  * nothing of others is changed. A neighbour says in a text what it saw. No duration is looked at.
  *
- * Suspend is in suspend.c. File systems that are unmounted, KVM guests, LTTng and bpftrace are in no
- * test.
+ * Suspend is in suspend.c. KVM guests, LTTng and bpftrace are in no test. What all of this costs is
+ * counted by scripts/bench-neighbours.
  */
 #include <ftw.h>
 #include <linux/bpf.h>
@@ -15,6 +15,7 @@
 #include "kselftest_harness.h"
 #include "ftrace.h"
 #include "kprobes.h"
+#include "program.h"
 
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	(300 * SLOWNESS)
@@ -298,7 +299,7 @@ static void modules_come_and_go(FILE *to)
 
 TEST_F(neighbours, modules_come_and_go_as_without)
 {
-	other_module = open("other.ko", O_RDONLY | O_CLOEXEC);
+	other_module = open("minix.ko", O_RDONLY | O_CLOEXEC);
 	sees_no_difference(_metadata, self, modules_come_and_go);
 	if (other_module >= 0)
 		close(other_module);
@@ -324,6 +325,135 @@ static void probes_are_switched(FILE *to)
 TEST_F(neighbours, ftrace_and_kprobes_are_switched_as_without)
 {
 	sees_no_difference(_metadata, self, probes_are_switched);
+}
+
+/* ---- file systems and containers ---- */
+
+static int error_of_mount(const char *type, const char *to, const char *options)
+{
+	return outcome(mount("none", to, type, 0, options));
+}
+
+/* Code of a file is mapped and goes, and then the file system goes. */
+static void mounts_come_and_go(FILE *to)
+{
+	void *code;
+	int file;
+
+	mkdir("m", 0700);
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		if (error_of_mount("tmpfs", "m", NULL))
+			lost("no file system");
+		write_program("m/program");
+		file = open("m/program", O_RDONLY | O_CLOEXEC);
+		code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+		fprintf(to, "unmapped: %d\n", outcome(munmap(code, 4096)));
+		close(file);
+		if (run(NULL, "m/program") != 42 << 8)
+			lost("the program does not run");
+		fprintf(to, "umount: %d\n", outcome(umount("m")));
+	}
+}
+
+TEST_F(neighbours, mounts_come_and_go_as_without)
+{
+	sees_no_difference(_metadata, self, mounts_come_and_go);
+}
+
+/* overlay.ko of this kernel, which is beside the programs unless the kernel has it built in. */
+static void load_overlay(void)
+{
+	int fd = open("overlay.ko", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0)
+		syscall(SYS_finit_module, fd, "", 0);
+	close(fd);
+}
+
+/* A root in which the program is, made of two folders. */
+static bool overlay_comes(FILE *to)
+{
+	int error;
+
+	mkdir("lower", 0700);
+	mkdir("upper", 0700);
+	mkdir("work", 0700);
+	mkdir("root", 0700);
+	write_program("lower/program");
+	error = error_of_mount("overlay", "root", "lowerdir=lower,upperdir=upper,workdir=work");
+	fprintf(to, "overlay: %d\n", error);
+	return !error;
+}
+
+static void overlay_goes(FILE *to)
+{
+	fprintf(to, "umount: %d\n", outcome(umount("root")));
+	fprintf(to, "rm: %d\n", outcome(unlink("lower/program")));
+}
+
+static void chroots_come_and_go(FILE *to)
+{
+	for (unsigned int i = 0; i < ROUNDS && overlay_comes(to); i++) {
+		if (run("root", "/program") != 42 << 8)
+			lost("the program does not run");
+		fprintf(to, "change: %d\n", outcome(chmod("root/program", 0500)));
+		if (run("root", "/program") != 42 << 8)
+			lost("the changed program does not run");
+		overlay_goes(to);
+	}
+}
+
+TEST_F(neighbours, chroots_on_overlays_come_and_go_as_without)
+{
+	load_overlay();
+	sees_no_difference(_metadata, self, chroots_come_and_go);
+}
+
+/* The first process of a container: it runs programs, and leaves one that waits for ever. */
+static void __attribute__((noreturn)) live_as_init(void)
+{
+	if (chroot("root") || chdir("/"))
+		_exit(1);
+	for (unsigned int i = 0; i < 4; i++)
+		if (run(NULL, "/program") != 42 << 8)
+			_exit(2);
+	if (!fork())
+		for (;;)
+			pause();
+	_exit(43);
+}
+
+static int container(void)
+{
+	pid_t child = fork();
+	int status = -1;
+
+	if (child) {
+		waitpid(child, &status, 0);
+		return status;
+	}
+	if (unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC))
+		_exit(errno);
+	child = fork();
+	if (!child)
+		live_as_init();
+	waitpid(child, &status, 0);
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+static void containers_end(FILE *to)
+{
+	for (unsigned int i = 0; i < ROUNDS && overlay_comes(to); i++) {
+		if (container() != 43 << 8)
+			lost("the container did not come to its end");
+		overlay_goes(to);
+	}
+}
+
+TEST_F(neighbours, containers_end_as_without)
+{
+	load_overlay();
+	sees_no_difference(_metadata, self, containers_end);
 }
 
 /* ---- other tracers of the same places ---- */

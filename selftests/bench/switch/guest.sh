@@ -11,6 +11,8 @@
 #		one of them, recorded by all, for decoding
 #	guest.sh recordings TRACER...
 #		a workload that they record into files, as their manuals recommend
+#	guest.sh neighbours TRACER...
+#		what programs do beside a session
 #	guest.sh agent SECONDS
 #		10,000 switches a second, with a session that nobody reads, and with kbarmand
 #
@@ -318,6 +320,19 @@ agent() {
 	done
 }
 
+# ---- what programs do beside a session
+
+neighbours() {
+	for tracer; do
+		"${tracer}_on" || return
+		sleep 1
+		for deed in map:4000 rename:4000 thread:2000 fork:1000 exec:400 umount:400; do
+			echo "count $tracer ${deed%:*} $(./neighbour "${deed%:*}" "${deed#*:}")"
+		done
+		"${tracer}_off" >&2
+	done
+}
+
 # ---- recordings, left where the programs were
 
 # said NAME SWITCHES BYTES
@@ -455,7 +470,7 @@ shift
 [ "$1" != -k ] || { keep=1; shift; }
 echo -1 >/proc/sys/kernel/sched_rt_runtime_us
 mkdir /tmp/bench
-cp measure hold_* ./*.ko /tmp/bench
+cp measure neighbour hold_* ./*.ko /tmp/bench
 [ ! -d lttng ] || cp -r lttng /tmp/bench
 cd /tmp/bench || exit
 insmod kbarman.ko || exit
