@@ -64,6 +64,7 @@ struct kbarman_capture {
 	struct kbarman_collector *collector;	/* NULL: rows are never used again. Constant */
 
 	raw_spinlock_t lock;	/* protects the tables and all fields below */
+	u64 base;		/* timestamp_base: no fact of the header is older. 0: not begun */
 	u32 generation;
 	struct kbarman_strings strings;
 	u32 no_string;		/* the offset of "" */

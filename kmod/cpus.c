@@ -12,7 +12,6 @@
 #include <linux/workqueue.h>
 
 #include "callchain.h"
-#include "clock.h"
 #include "cpus.h"
 #include "here.h"
 #include "memory.h"
@@ -213,14 +212,15 @@ int kbarman_cpus_start(struct kbarman_session *session, struct kbarman_start *re
 	}
 	report->event = ~0U;
 	report->cpu = ~0U;
-	if (!cpumask_empty(session->recording)) {
-		session->begun = kbarman_clock();
-		on_each_cpu_mask(session->recording, cpu_begin_here, kbarman_probe_data(session),
-				 true);
+	if (!cpumask_empty(session->recording))
 		return 0;
-	}
 	cpus_end(session);
 	return -ENODEV;
+}
+
+void kbarman_cpus_begin(struct kbarman_session *session)
+{
+	on_each_cpu_mask(session->recording, cpu_begin_here, kbarman_probe_data(session), true);
 }
 
 /* ---- init and exit ---- */

@@ -26,11 +26,14 @@ void kbarman_cpus_init_session(struct kbarman_session *session);
 int kbarman_cpus_prepare(struct kbarman_session *session, struct kbarman_start *report);
 
 /*
- * Record on the session's CPUs. A CPU that goes offline during the call is not an error. A CPU that
- * comes online during the call is added later. Context: task, session's lock held; the sources are
- * attached.
+ * Make the session's CPUs ready to record. A CPU that goes offline during the call is not an error.
+ * A CPU that comes online during the call is added later. Context: task, session's lock held; the
+ * sources are attached.
  */
 int kbarman_cpus_start(struct kbarman_session *session, struct kbarman_start *report);
+
+/* They record from here on: their rings open, and say what runs. */
+void kbarman_cpus_begin(struct kbarman_session *session);
 
 /* What has a last record writes it. Then the rings close, and then the CPUs stop. */
 void kbarman_cpus_last(struct kbarman_session *session);

@@ -22,6 +22,16 @@ struct bm_protocol_header_start *kbarman_header_start(struct kbarman_capture *ca
 __printf(3, 4)
 int kbarman_header_fact(struct kbarman_capture *capture, const char *key, const char *format, ...);
 
+/*
+ * What the tables are told is not older than timestamp_base from now on. Called before the first
+ * record. Context: any but NMI.
+ */
+void kbarman_header_set_clock(struct kbarman_capture *capture,
+			      const struct bm_protocol_clock_info *info);
+
+/* What the tables were told before is as old as timestamp_base. Context: task. */
+void kbarman_header_begin(struct kbarman_capture *capture);
+
 /* Write the PMU entry of @cpu. num_counters is written last, after the fields it covers. */
 void kbarman_header_set_pmu(struct kbarman_capture *capture, int cpu,
 			    const struct bm_protocol_header_pmu_settings *settings);

@@ -112,7 +112,7 @@ static void maps_work(struct work_struct *work)
 	if (test_and_clear_bit(KBARMAN_WANTED_TELL, &maps->wanted))
 		kbarman_maps_probes_tell(capture);
 	if (test_and_clear_bit(KBARMAN_WANTED_WALK, &maps->wanted))
-		kbarman_spaces_walk_all(maps->spaces, maps->session->started.timestamp);
+		kbarman_spaces_walk_all(maps->spaces);
 	/*
 	 * Facts occupy places in the queue that others need. So facts are handled between any two
 	 * slices of walks.

@@ -160,7 +160,6 @@ struct kbarman_session {
 	spinlock_t capture_lock;
 
 	struct kbarman_clock_pair started, stopped;
-	u64 begun;			/* timestamp: the rings open */
 	struct kbarman_sleeps sleeps;
 
 	struct kbarman_cpu __percpu *each;	/* of every possible CPU */

@@ -222,10 +222,9 @@ int kbarman_session_add_map(struct kbarman_session *session, struct file *file,
 	if (!error && !row->task_id && !session->kernel_addresses)
 		error = -EPERM;
 	if (!error)
-		error = kbarman_tables_add_map(session->capture, session->started.timestamp,
-					       KBARMAN_USER_ROOT,
-					       row->task_id, row->base_address, row->length,
-					       row->image_offset, image, row->image_length, 0);
+		error = kbarman_tables_add_map(session->capture, 0, KBARMAN_USER_ROOT, row->task_id,
+					       row->base_address, row->length, row->image_offset,
+					       image, row->image_length, 0);
 	mutex_unlock(&session->lock);
 	return error;
 }

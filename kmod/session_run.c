@@ -41,34 +41,49 @@ static void header_tell_of_chains(const struct kbarman_session *session)
 static void header_begin(struct kbarman_session *session)
 {
 	struct kbarman_capture *capture = session->capture;
-	struct bm_protocol_header_start *start = kbarman_header_start(capture);
-	u64 multiplier, divisor;
 
 	kbarman_capture_reset(capture, session->config.target_name,
 			      session->config.flags & KBARMAN_CONFIGURE_FREQ ?
 				      session->config.sample : 0);
 	session->unsteady = false;
 	kbarman_clocks_hold();
-	kbarman_clock_read(&session->started);
+	memset(&session->started, 0, sizeof(session->started));
 	memset(&session->stopped, 0, sizeof(session->stopped));
-	kbarman_suspend_session_starts(session);
-	kbarman_clock_fit(&session->started, NULL, &session->sleeps.asleep, &multiplier, &divisor);
-	start->clock_info = (struct bm_protocol_clock_info) {
-		.timestamp_base = session->started.timestamp,
-		.timestamp_multiplier = multiplier,
-		.timestamp_divisor = divisor,
-		.unix_base_ns = session->started.realtime_ns,
-	};
-	start->last_timestamp = session->started.timestamp;
 
 	kbarman_header_fact(capture, "ext", "1");
-	kbarman_header_fact(capture, "raw_base", "%llu", session->started.raw_ns);
 	kbarman_header_fact(capture, "host", "%s", init_uts_ns.name.nodename);
 	kbarman_header_fact(capture, "release", "%s", init_uts_ns.name.release);
 	kbarman_header_fact(capture, "machine", "%s", init_uts_ns.name.machine);
 	kbarman_sched_tell_states(capture);
 	header_tell_of_chains(session);
 	kbarman_sources_tell(session);
+}
+
+static void header_set_clock(struct kbarman_session *session)
+{
+	struct bm_protocol_clock_info info = {
+		.timestamp_base = session->started.timestamp,
+		.unix_base_ns = session->started.realtime_ns,
+	};
+	u64 multiplier, divisor;
+
+	kbarman_clock_fit(&session->started, NULL, NULL, &multiplier, &divisor);
+	info.timestamp_multiplier = multiplier;
+	info.timestamp_divisor = divisor;
+	kbarman_header_set_clock(session->capture, &info);
+}
+
+/* The rings open, now that all sources are there, and the time begins. */
+static void session_begin(struct kbarman_session *session)
+{
+	preempt_disable();
+	kbarman_clock_read(&session->started);
+	header_set_clock(session);
+	kbarman_cpus_begin(session);
+	preempt_enable();
+	kbarman_header_fact(session->capture, "raw_base", "%llu", session->started.raw_ns);
+	kbarman_header_begin(session->capture);
+	kbarman_suspend_session_starts(session);
 }
 
 static void header_end(struct kbarman_session *session)
@@ -140,17 +155,15 @@ int kbarman_session_start(struct kbarman_session *session, struct file *file,
 	kbarman_chosen_choose(session);
 	kbarman_maps_begin(session);
 	error = kbarman_cpus_start(session, report);
-	session->running = !error;
 	if (!error) {
-		kbarman_header_fact(session->capture, "begin", "%llu", session->begun);
+		session_begin(session);
+		session->running = true;
 		WRITE_ONCE(session->going, true);
 		goto out;
 	}
 	kbarman_sources_detach(session);
 err_collect:
 	kbarman_collect_stop(session->capture);
-	kbarman_suspend_session_fails(session);
-	memset(&session->started, 0, sizeof(session->started));
 	kbarman_clocks_release();
 out:
 	mutex_unlock(&session->lock);

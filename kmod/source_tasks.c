@@ -201,7 +201,7 @@ static bool tasks_try_add_all(struct kbarman_session *session, bool pauses)
 
 	for_each_process_thread(process, thread) {
 		task_get_name(name, thread);
-		task_add(session, session->started.timestamp, thread, name);
+		task_add(session, kbarman_clock(), thread, name);
 		if (pauses && !(++count % TASKS_AT_ONCE) && !tasks_pause(process, thread))
 			return false;
 	}
@@ -216,8 +216,8 @@ static void tasks_add_all(struct kbarman_session *session)
 {
 	unsigned int tries = TRIES;	/* with pauses */
 
-	kbarman_tables_add_task(session->capture, session->started.timestamp, 0, 0,
-				KBARMAN_USER_ROOT, "swapper");
+	kbarman_tables_add_task(session->capture, kbarman_clock(), 0, 0, KBARMAN_USER_ROOT,
+				"swapper");
 	rcu_read_lock();
 	while (!tasks_try_add_all(session, tries))
 		tries--;

@@ -56,10 +56,10 @@ void kbarman_spaces_exit(struct kbarman_spaces *spaces, u32 task_id);
 void kbarman_spaces_exits(struct kbarman_spaces *spaces, const unsigned long *live);
 
 /*
- * Ask for walks of all processes that are recorded. The mappings that a walk finds count as made at
- * @timestamp.
+ * Ask for walks of all processes that are recorded. The mappings that a walk finds count as made
+ * before the recording.
  */
-void kbarman_spaces_walk_all(struct kbarman_spaces *spaces, u64 timestamp);
+void kbarman_spaces_walk_all(struct kbarman_spaces *spaces);
 
 /*
  * A call of the functions above was left out. It was about @mm, or about an unknown address space.

@@ -180,9 +180,9 @@ static void spaces_collect(struct kbarman_spaces *spaces, u64 timestamp, bool wa
 	kvfree(found);
 }
 
-void kbarman_spaces_walk_all(struct kbarman_spaces *spaces, u64 timestamp)
+void kbarman_spaces_walk_all(struct kbarman_spaces *spaces)
 {
-	spaces_collect(spaces, timestamp, true);
+	spaces_collect(spaces, 0, true);
 }
 
 void kbarman_spaces_distrust(struct kbarman_spaces *spaces, struct mm_struct *mm, u64 timestamp)

@@ -238,6 +238,7 @@ static void capture_empty_tables(struct kbarman_capture *capture)
 	WRITE_ONCE(*kbarman_task_count(capture), 0);
 	WRITE_ONCE(*kbarman_map_count(capture), 0);
 	memset(capture->missed, 0, sizeof(capture->missed));
+	capture->base = 0;
 	capture->generation++;
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 

@@ -40,13 +40,6 @@ void kbarman_suspend_session_starts(struct kbarman_session *session)
 	mutex_unlock(&suspend_lock);
 }
 
-void kbarman_suspend_session_fails(struct kbarman_session *session)
-{
-	mutex_lock(&suspend_lock);
-	list_del(&session->sleeps.list);
-	mutex_unlock(&suspend_lock);
-}
-
 void kbarman_suspend_session_stops(struct kbarman_session *session)
 {
 	mutex_lock(&suspend_lock);

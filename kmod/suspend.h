@@ -10,11 +10,10 @@
 struct kbarman_session;
 
 /*
- * The session starts, and session->started is set; its start failed; the session has stopped, and
- * session->stopped is set. Context: task, session's lock held.
+ * The session has started, and session->started is set; it has stopped, and session->stopped is
+ * set. Context: task, session's lock held.
  */
 void kbarman_suspend_session_starts(struct kbarman_session *session);
-void kbarman_suspend_session_fails(struct kbarman_session *session);
 void kbarman_suspend_session_stops(struct kbarman_session *session);
 
 int kbarman_suspend_init(void);

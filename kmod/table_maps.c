@@ -47,7 +47,7 @@ int kbarman_tables_add_map(struct kbarman_capture *capture, u64 timestamp, u32 u
 		goto out;
 	}
 	map = kbarman_map_row(capture, row);
-	map->timestamp = timestamp;
+	map->timestamp = max(timestamp, capture->base);
 	map->base_address = base_address;
 	map->length = length;
 	map->image_offset = image_offset;

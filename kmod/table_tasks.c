@@ -83,6 +83,7 @@ int kbarman_tables_add_task(struct kbarman_capture *capture, u64 timestamp, u32 
 	u8 payer;
 
 	raw_spin_lock_irqsave(&capture->lock, flags);
+	timestamp = max(timestamp, capture->base);
 	former = kbarman_tables_find_task(capture, task_id);
 	if (task_row_is_called(capture, former, tgid, name))
 		goto out;	/* as is known already */
@@ -112,7 +113,7 @@ void kbarman_tables_exit_task(struct kbarman_capture *capture, u64 timestamp, u3
 	raw_spin_lock_irqsave(&capture->lock, flags);
 	row = kbarman_tables_find_task(capture, task_id);
 	if (row >= 0)
-		capture->facts[row].exit_timestamp = timestamp;
+		capture->facts[row].exit_timestamp = max(timestamp, capture->base);
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 }
 

@@ -102,7 +102,8 @@
  * files of one path, as in containers, therefore have rows with different image_ptr.
  *
  * Of several rows of a task the one with the latest timestamp that is not after a record has the
- * task's name at that record; a record before all of them takes the first one. A row of a mapping
+ * task's name at that record; a record before all of them takes the first one. Of rows of a task
+ * with the same timestamp the later one counts. A row of a mapping
  * is in force from its timestamp on. Where it overlaps older rows of its process it replaces them,
  * and no row says that a mapping ended. A thread without rows of its own has those of its process
  * (KBARMAN_TASK_FACTS), and rows of task 0 are everybody's.
@@ -646,9 +647,10 @@ struct kbarman_stats {
  * The measured rate covers only the time awake. kbarman.raw_end is given as if CLOCK_MONOTONIC_RAW
  * had gone on, too.
  *
- * Everything is recorded from the moment of the string kbarman.begin=TICKS, which is after the
- * start, when all sources are there, up to the stop. Each CPU begins with a task switch that says
- * which task runs. No record is earlier or later.
+ * The time begins at timestamp_base, which is the timestamp of the start reading. It is the moment
+ * at which all sources are there and the rings open: everything is recorded from then on, up to the
+ * stop. Each CPU begins with a task switch that says which task runs. No record is earlier or
+ * later, and no row of a table is earlier: what was so before the start has the timestamp_base.
  *
  *	EINVAL	not configured
  */

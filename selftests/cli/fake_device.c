@@ -705,9 +705,6 @@ static int start(struct kbarman_start *s)
 	add_images();
 	add_fact("kbarman.ext=1");
 	add_fact("kbarman.raw_base=%" PRIu64, (uint64_t)fake.started.raw_ns);
-	if (setting("FAKE_BEGIN", 0))	/* ticks, which are ns */
-		add_fact("kbarman.begin=%" PRIu64,
-			 (uint64_t)fake.started.timestamp + setting("FAKE_BEGIN", 0));
 	add_string(sample, (size_t)snprintf(sample, sizeof(sample), "kbarman.sample=%llu%s",
 					    (unsigned long long)fake.config.sample,
 					    fake.config.flags & KBARMAN_CONFIGURE_FREQ ? "Hz" : ""));

@@ -89,5 +89,17 @@ def times_of_an_unstable_counter_are_doubted(tmp):
             assert said.get("clock_unsteady") == ("1" if doubted else None), said
 
 
+def a_recording_begins_at_its_base(tmp):
+    """An early module set the base before its sources were there, and said when they were."""
+    for facts, first in ({}, 0), ({"begin": "700"}, 700):
+        maker = Maker(facts={"raw_base": "5000", **facts})
+        maker.switch(0, 1000, 7)
+        maker.switch(0, 3000, 0)
+        path = maker.save(os.path.join(tmp, "a.cap"))
+        assert objects(path)[1]["capture"]["first_ns"] == first, facts
+        told = tap.run("script", "--json", "--time", f"0,{(1000 - first) / 1e9:.9f}", path).stdout
+        assert [json.loads(line)["ns"] for line in told.splitlines()] == [1000], told
+
+
 if __name__ == "__main__":
     tap.main(globals())

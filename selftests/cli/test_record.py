@@ -124,13 +124,6 @@ def recorded_is_from_the_first_to_the_last_moment_in_all_verbs(tmp):
     assert spans_agree(tmp) >= 5e8
 
 
-def recorded_begins_when_all_sources_are_there(tmp):
-    spans_agree(tmp, FAKE_RATE=0, FAKE_BEGIN=20000000)
-    facts = check(os.path.join(tmp, "kbarman.cap"))[0].facts()
-    first = json.loads(tap.run("info", "-j", cwd=tmp).stdout.splitlines()[0])["first_ns"]
-    assert facts["begin"] and abs(first - 20000000) < 100000, (facts, first)
-
-
 def recorded_is_from_the_first_record_where_older_ones_were_overwritten(tmp):
     span = spans_agree(tmp, "--mode", "overwrite", "-m", "64K", FAKE_RATE=100)
     capture, records = check(os.path.join(tmp, "kbarman.cap"))

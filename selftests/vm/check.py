@@ -107,6 +107,35 @@ def a_ping_pong_is_two_switches(name):
     assert changes >= 2 * rounds - 1, changes
 
 
+def told(*args):
+    ran = subprocess.run([TOOL, *args], check=False, capture_output=True, text=True)
+    assert ran.returncode == 0, (args, ran.returncode, ran.stderr)
+    return ran.stdout
+
+
+def all_times_count_from_the_moment_at_which_the_recording_began(name):
+    """In all verbs, as numbers, in text and in --time."""
+    capture = path(name + ".cap")
+    base = next(line for line in dump(name) if line["kind"] == "header")["timestamp_base"]
+    switches = [r for r in records(name) if r["type"] == "task_switch"]
+    times = [r["ns"] for r in switches]
+    assert switches[0]["timestamp"] >= base and times == sorted(times) and times[0] >= 0, times[0]
+    assert json.loads(told("info", "--json", capture).splitlines()[0])["first_ns"] == 0
+    # each time as often as it is there: of several at one moment, too
+    middle = times[len(times) // 2]
+    wanted = [ns for ns in times if ns <= middle]
+    by_script = told("script", "--json", "-e", "switch", "--time", f"0,{middle / 1e9:.9f}", capture)
+    assert [json.loads(line)["ns"] for line in by_script.splitlines()] == wanted
+    by_query = told("query", "--json", capture,
+                    f"SELECT at_ns FROM switches WHERE at_ns <= {middle} ORDER BY at_ns")
+    assert [row["at_ns"] for row in json.loads(by_query)] == wanted
+    waits = [line for line in map(json.loads, told("report", "--json", capture).splitlines())
+             if line["kind"] == "wait"]
+    assert waits and all(wait["at_ns"] in times for wait in waits), waits[:3]
+    text = told("report", capture).partition("Longest waits (times in ms since")[2]
+    assert f" {waits[0]['at_ns'] / 1e6:.3f} " in text, (waits[0], text[:300])
+
+
 def the_kernels_count_of_switches_is_recorded(name):
     """The thread that sleeps asked the kernel how often it was taken off its CPU; each
     time, it was switched to again."""
@@ -405,7 +434,7 @@ def main():
     tests = [(f"{name}.{n}", f, (name,)) for name in NAMES for n, f in own
              if list(inspect.signature(f).parameters) == ["name"] and
              n not in ("path", "lines", "did", "dump", "records", "rows", "tid",
-                       "parse_script", "script", "points")]
+                       "parse_script", "script", "points", "told")]
     tests += [(n, f, ()) for n, f in own
               if not inspect.signature(f).parameters and
               n not in ("main", "perf_samples", "our_samples", "phases")]

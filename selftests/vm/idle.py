@@ -110,8 +110,7 @@ def ns_of(ticks):
 
 def leaving():
     """Of the waiter, from its first wakeup in the log on."""
-    first = only(of_kind(told("info", "leave"), "capture"), "capture")["first_ns"]
-    since = min(time["at"] for time in left()) - first
+    since = min(time["at"] for time in left())
     return told("report", "leave", "--latency", "--tid", str(waiter()[0]), "--time",
                 f"{since // 10**9}.{since % 10**9:09},")
 

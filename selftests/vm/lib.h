@@ -797,6 +797,7 @@ static inline const char *judge_header(const void *map, size_t length)
 {
 	const struct bm_protocol_header_start *h = map;
 	const struct bm_protocol_config_values *c = &h->config_constants;
+	uint64_t base = h->clock_info.timestamp_base;
 	uint32_t i;
 
 	if (h->magic_bytes != BM_PROTOCOL_MAGIC_BYTES)
@@ -821,11 +822,17 @@ static inline const char *judge_header(const void *map, size_t length)
 	for (i = 0; i < c->max_cores; i++)
 		if (capture_pmu(map, i)->num_counters > BM_MAX_PMU_COUNTERS)
 			return "num_counters";
+		else if (capture_pmu(map, i)->num_counters &&
+			 capture_pmu(map, i)->configuration_timestamp < base)
+			return "pmu row in front of the base";
 	if (*capture_task_count(map) > c->max_task_infos)
 		return "num_task_entries";
 	for (i = 0; i < *capture_task_count(map); i++)
 		if (!string_good(map, capture_tasks(map)[i].task_name_ptr))
 			return "task_name_ptr";
+	for (i = 0; i < *capture_task_count(map); i++)
+		if (capture_tasks(map)[i].timestamp < base)
+			return "task row in front of the base";
 	if (*capture_map_count(map) > c->max_mmap_layout)
 		return "num_mmap_layout_entries";
 	for (i = 0; i < *capture_map_count(map); i++)
@@ -833,6 +840,9 @@ static inline const char *judge_header(const void *map, size_t length)
 		    !capture_maps(map)[i].length !=
 		    (capture_maps(map)[i].task_id == KBARMAN_NO_TASK))
 			return "mmap row";
+	for (i = 0; i < *capture_map_count(map); i++)
+		if (capture_maps(map)[i].timestamp < base)
+			return "mmap row in front of the base";
 	return NULL;
 }
 
@@ -985,8 +995,7 @@ static inline struct judgement judge(const void *map, size_t length, uint32_t cp
 	struct judgement j = { .fault = judge_header(map, length) };
 	const struct bm_datastore_header_data *store;
 	const union record *r;
-	const char *begin = capture_fact(map, "begin");
-	uint64_t last = begin ? strtoull(begin, NULL, 10) : 0;
+	uint64_t last = capture_header(map)->clock_info.timestamp_base;
 	struct walk walk;
 
 	if (!j.fault)
@@ -1007,7 +1016,7 @@ static inline struct judgement judge(const void *map, size_t length, uint32_t cp
 		j.at = walk.at - walk.length;
 		j.fault = judge_record(map, cpu, r, walk.length);
 		if (r->header.timestamp < last)
-			j.fault = "timestamp that goes back, or is in front of the begin";
+			j.fault = "timestamp that goes back, or is in front of the base";
 		if (capture_fact(map, "raw_end") &&
 		    r->header.timestamp > capture_header(map)->last_timestamp)
 			j.fault = "record that is later than the end";

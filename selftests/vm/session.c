@@ -170,9 +170,9 @@ TEST_F(session, each_cpu_says_at_the_begin_what_it_runs)
 
 		ASSERT_NE(NULL, r);
 		EXPECT_EQ(BM_RECORD_TASK_SWITCH, r->header.record_type);
-		ASSERT_NE(NULL, capture_fact(map, "begin"));
-		EXPECT_LE(clocks(self->fd).start.timestamp,
-			  strtoull(capture_fact(map, "begin"), NULL, 10));
+		EXPECT_EQ(clocks(self->fd).start.timestamp,
+			  capture_header(map)->clock_info.timestamp_base);
+		EXPECT_LE(clocks(self->fd).start.timestamp, r->header.timestamp);
 		EXPECT_EQ(NULL, judge_cpu(self->fd, cpu).fault);
 		munmap((void *)map, query(self->fd).map_bytes);
 	}

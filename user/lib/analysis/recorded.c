@@ -14,9 +14,9 @@ void kb_recorded_init(struct kb_recorded *recorded, const struct kb_barman *barm
 	*recorded = (struct kb_recorded){
 		.barman = barman,
 		/*
-		 * The kernel module sets the base of the time and this fact at the same moment, and
-		 * says when all of its sources were there. Only the first part of a session begins
-		 * then.
+		 * The kernel module sets the base of the time and this fact when all of its sources
+		 * are there. An early one set them before, and said in another fact when the sources
+		 * were there. Only the first part of a session begins then.
 		 */
 		.from_start = kb_barman_fact(barman, "raw_base") && !losses->overwritten &&
 			      (!part || !strncmp(part, "1,", 2)),

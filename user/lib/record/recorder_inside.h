@@ -60,7 +60,6 @@ struct kb_recorder {
 	uint32_t strings_done, tasks_done, maps_done, charts_done, series_done;
 	uint32_t task_facts_done;
 	uint64_t unix_base;		/* of the header, ns since 1970; 0: that of the session */
-	uint64_t begun;			/* ticks, kbarman.begin; 0: the module does not say */
 	uint64_t first_timestamp;	/* ticks, of the first record in the file; 0: none yet */
 	bool is_frozen;
 	uint64_t since;			/* ticks: records from before that are left out */

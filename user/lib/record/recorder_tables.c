@@ -161,8 +161,6 @@ static int copy_facts(struct kb_recorder *r)
 		if (!equals)
 			continue;
 		*equals = '\0';
-		if (strcmp(fact + strlen(prefix), "begin") == 0)
-			r->begun = strtoull(equals + 1, NULL, 10);
 		ret = added(r, kb_barman_writer_fact(r->writer, fact + strlen(prefix), equals + 1));
 	}
 	return ret;
@@ -480,7 +478,7 @@ int recorder_write_facts(struct kb_recorder *r, struct kb_error *err)
 		ret = write_ring_facts(r, &r->rings[i], err);
 	if (ret)
 		return ret;
-	r->totals.duration_ns = recorded_ns(r, r->begun ?: clock.start.timestamp, r->is_frozen ?
+	r->totals.duration_ns = recorded_ns(r, clock.start.timestamp, r->is_frozen ?
 					    clock.now.timestamp : clock.stop.timestamp,
 					    stats.overwritten);
 	for (unsigned int i = 0; kb_miss_name(i) && !ret; i++) {
