@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """convert --to ctf, as babeltrace2 reads it; and what becomes of the directory."""
 import collections
+import json
 import os
 import re
 import resource
@@ -13,6 +14,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tap  # noqa: E402
 import viewers  # noqa: E402
+from latency_capture import Late  # noqa: E402
 
 LEFT = 2**32 - 1
 LINE = re.compile(r"^\[(\d+)\] \(\+[^)]*\) (?:\S+ )?([\w:]+): \{ cpu_id = (\d+) \}, \{ (.*) \}$")
@@ -60,13 +62,23 @@ def clamped(path, records):
     return sorted((max(0, base + record[0]), *record[1:]) for record in records)
 
 
+def switches_are_there(path, want, trace):
+    """Those of the capture. What is more says who runs: nobody knows, where records are missing; or the
+    task of the first sample. It is in no capture that has neither."""
+    got = collections.Counter((time, cpu, f["next_tid"]) for time, cpu, f in trace.of("sched_switch"))
+    got.subtract(want)
+    assert min(got.values(), default=0) >= 0, (path, got)
+    sampled = {(time, cpu) for time, cpu, _ in trace.of("kbarman:sample") + trace.of("kbarman:counter")}
+    for time, cpu, task in got.elements():
+        assert (time, cpu) in sampled if task else "discarded" in trace.warnings, (path, time, cpu, task)
+
+
 def babeltrace_reads_what_the_capture_says(tmp):
     for path in viewers.all_captures(tmp):
         if "golden" in path or "hostile" in path:
             continue    # times out of order are moved
         said, trace = viewers.Said(path), Trace(trace_of(tmp, path))
-        viewers.same(path, clamped(path, said.switches),
-                     sorted((time, cpu, f["next_tid"]) for time, cpu, f in trace.of("sched_switch")))
+        switches_are_there(path, clamped(path, said.switches), trace)
         want = [(ns, core, LEFT if not entered else state or 0) for ns, core, entered, state in said.halts]
         viewers.same(path, clamped(path, want),
                      sorted((time, cpu, f["state"]) for time, cpu, f in trace.of("power_cpu_idle")))
@@ -91,7 +103,7 @@ def babeltrace_reads_what_the_capture_says(tmp):
 def babeltrace_takes_every_capture(tmp):
     for path in viewers.all_captures(tmp):
         said, trace = viewers.Said(path), Trace(trace_of(tmp, path))
-        assert len(trace.of("sched_switch")) == len(said.switches), path
+        assert len(trace.of("sched_switch")) >= len(said.switches), path
         assert len(trace.of("power_cpu_idle")) == len(said.halts), path
         assert len(trace.of("kbarman:sample")) == sum(said.samples.values()), path
         assert len(trace.of("kbarman:mark")) == len(said.marks), path
@@ -106,7 +118,8 @@ def who_was_on_the_cpu_is_said_with_every_switch(tmp):
     assert shown == [
         (0, "swapper", 0, 0, "alpha", 20), (1, "swapper", 0, 0, "swapper", 20),
         (0, "alpha", 10, 1, "beta", 20), (1, "swapper", 0, 0, "alpha", 20),
-        (0, "beta", 11, 0, "alpha", 20), (0, "swapper", 0, 0, "beta", 20),
+        (0, "beta", 11, 0, "alpha", 20), (0, "alpha", 10, 1, "swapper", 20),    # the gap begins
+        (0, "swapper", 0, 0, "beta", 20),
         (0, "beta", 11, 0, "swapper", 20)], shown
     tasks = {(f["tid"], f["pid"], f["name"]) for _, _, f in trace.of("kbarman:task")}
     assert tasks == {(0, 0, "swapper"), (10, 10, "alpha"), (11, 10, "beta")}, tasks
@@ -150,6 +163,66 @@ def sources_are_events_of_lttng(tmp):
         ("irq_handler_exit", {"irq": 40, "ret": 1}), ("irq_handler_entry", {"irq": 41, "name": "-"})], got
 
 
+def packets_of(data):
+    """Begin, end and CPU of each."""
+    at = 0
+    while at < len(data):
+        magic, stream, first, last, bits, _, _, cpu = struct.unpack_from("<IIQQQQQI", data, at)
+        assert (magic, stream) == (0xc1fc1fc1, 0) and first <= last and bits % 8 == 0
+        yield first, last, cpu
+        at += bits // 8
+    assert at == len(data)
+
+
+def running_ns(path):
+    """task: ns, by the switches and by when the packets of each CPU end."""
+    trace, running, sums = Trace(path), {}, collections.Counter()
+    events = trace.of("sched_switch")
+    for name in os.listdir(os.path.join(path, "kernel")):
+        if name != "metadata":
+            with open(os.path.join(path, "kernel", name), "rb") as file:
+                *_, (_, end, cpu) = packets_of(file.read())
+            events.append((end, cpu, {"next_tid": 0}))
+    for time, cpu, f in events:
+        task, since = running.get(cpu, (0, time))
+        sums[task] += time - since
+        running[cpu] = f["next_tid"], time
+    return {task: ns for task, ns in sums.items() if task and ns}
+
+
+def readers_add_up_what_the_report_does(tmp):
+    c = Late(cores=2, facts={"release": "6.1.0"})
+    c.task(10, "first")
+    c.task(11, "last")
+    c.sample(0, 500, 10, 0x1000)            # the first that is known
+    c.switch(1, 1000, 10)
+    c.switch(0, 1500, 0, blocked=True, state=1)
+    c.lost(1, 2300, 5)
+    c.switch(1, 2500, 10)
+    c.switch(0, 2600, 11)
+    c.switch(1, 3000, 0, blocked=True, state=1)
+    c.halt(1, 9000, True, 1)                # the last record; and 11 runs on
+    for path in [c.save(os.path.join(tmp, "a.cap")), *viewers.real_captures()]:
+        want = {line["tid"]: line["run_ns"] for line in map(json.loads, tap.run(
+            "report", "--json", path).stdout.splitlines()) if line["kind"] == "task_time"}
+        want = {task: ns for task, ns in want.items() if task and ns}
+        viewers.same(path, sorted(want.items()), sorted(running_ns(trace_of(tmp, path)).items()))
+
+
+def tools_for_lttngs_traces_find_it(tmp):
+    """lttng-analyses look for a folder of that name and for numbers; Trace Compass for the tracer's name."""
+    out = trace_of(tmp, viewers.sources().save(os.path.join(tmp, "a.cap")))
+    assert os.listdir(out) == ["kernel"]
+    with open(os.path.join(out, "kernel", "metadata"), encoding="utf-8") as file:
+        text = file.read()
+    for words in ('domain = "kernel"', 'tracer_name = "lttng-modules"', "tracer_major = 2", "tracer_minor = 13",
+                  "tracer_patchlevel = 0"):
+        assert f"\t{words};\n" in text, (words, text)
+    for tool in ("cputop", "irqstats", "schedtop") if shutil.which("lttng-cputop") else ():
+        result = subprocess.run(["lttng-" + tool, "--no-progress", out], capture_output=True, text=True, check=False)
+        assert result.returncode == 0 and "Timerange" in result.stdout, (tool, result)
+
+
 def losses_are_discarded_events(tmp):
     trace = Trace(trace_of(tmp, viewers.small().save(os.path.join(tmp, "a.cap"))))
     assert "discarded 99 events" in trace.warnings, trace.warnings
@@ -177,18 +250,13 @@ def metadata_survives_any_fact(tmp):
 def long_captures_have_many_packets(tmp):
     path = viewers.random_capture(6, 30000).save(os.path.join(tmp, "a.cap"))
     out = trace_of(tmp, path)
-    for name in os.listdir(out):
+    for name in os.listdir(os.path.join(out, "kernel")):
         if name == "metadata":
             continue
-        with open(os.path.join(out, name), "rb") as file:
-            data = file.read()
-        at = packets = 0
-        while at < len(data):
-            magic, stream, first, last, bits = struct.unpack_from("<IIQQQ", data, at)
-            assert (magic, stream) == (0xc1fc1fc1, 0) and first <= last and bits % 8 == 0
-            at, packets = at + bits // 8, packets + 1
-        assert at == len(data) and packets > 3, (name, packets)
-    assert len(Trace(out).of("sched_switch")) == len(viewers.Said(path).switches)
+        with open(os.path.join(out, "kernel", name), "rb") as file:
+            packets = len(list(packets_of(file.read())))
+        assert packets > 3, (name, packets)
+    switches_are_there(path, clamped(path, viewers.Said(path).switches), Trace(out))
 
 
 def a_directory_is_made_whole_or_not_at_all(tmp):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Outputs that are directories: see directory.h. They contain only files. */
+/* Outputs that are directories: see directory.h. They contain files, and directories of files. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,15 +12,21 @@
 #include "cli.h"
 #include "directory.h"
 
-/* Calls @each for each entry of @path. Returns 0, or -errno if @path can't be read. */
-static int for_each_file(const char *path, void (*each)(int fd, const char *name, void *context),
-			 void *context)
+/* Calls @each for each entry of @path, below @at. Returns 0, or -errno if @path can't be read. */
+static int for_each_file(int at, const char *path,
+			 void (*each)(int fd, const char *name, void *context), void *context)
 {
-	DIR *dir = opendir(path);
+	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 
-	if (!dir)
-		return -errno;
+	if (!dir) {
+		int error = -errno;
+
+		if (fd >= 0)
+			close(fd);
+		return error;
+	}
 	while ((entry = readdir(dir)))
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
 			each(dirfd(dir), entry->d_name, context);
@@ -35,10 +41,13 @@ static void count_file(int fd, const char *name, void *context)
 	++*(unsigned long *)context;
 }
 
+/* @context: NULL in a directory that is in another one; what this one has is not gone into. */
 static void remove_file(int fd, const char *name, void *context)
 {
-	(void)context;
-	unlinkat(fd, name, 0);
+	if (!unlinkat(fd, name, 0) || !context)
+		return;
+	for_each_file(fd, name, remove_file, NULL);
+	unlinkat(fd, name, AT_REMOVEDIR);
 }
 
 static void release(struct cli_directory *directory)
@@ -69,7 +78,7 @@ int cli_directory_open(struct cli_directory *directory, const char *path)
 		release(directory);
 		return cli_fail("out of memory");
 	}
-	error = for_each_file(directory->path, count_file, &files);
+	error = for_each_file(AT_FDCWD, directory->path, count_file, &files);
 	if (files || (error && error != -ENOENT)) {
 		cli_warn("%s exists already: remove it, or give another name with -o",
 			 path);
@@ -106,7 +115,7 @@ int cli_directory_commit(struct cli_directory *directory)
 
 void cli_directory_abandon(struct cli_directory *directory)
 {
-	for_each_file(directory->temporary, remove_file, NULL);
+	for_each_file(AT_FDCWD, directory->temporary, remove_file, directory);
 	rmdir(directory->temporary);
 	release(directory);
 }

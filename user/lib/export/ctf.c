@@ -2,7 +2,8 @@
 /*
  * A capture as a CTF trace. Switches, idling, wakeups, migrations, interrupts, softirqs and
  * frequencies have names and fields of the events of LTTng's kernel tracer, so analyses of LTTng
- * traces work. All others are events of kbarman. Times are CLOCK_MONOTONIC_RAW if the capture has
+ * traces work; these look for a folder called kernel, and for a version of that tracer. All others are
+ * events of kbarman. Times are CLOCK_MONOTONIC_RAW if the capture has
  * its readings, else ns since the start of the capture's clock.
  */
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <kbarman/chain.h>
 
@@ -17,6 +19,7 @@
 #include "base/array.h"
 #include "export/label.h"
 #include "export/list.h"
+#include "export/read_cpus.h"
 #include "export/run.h"
 #include "export/task_table.h"
 #include "format/ctf.h"
@@ -109,6 +112,7 @@ struct ctf {
 	const struct kb_header *header;
 	struct kb_task_table tasks;
 	struct kb_task_cpus cpus;
+	struct kb_read_cpus read;
 	struct kb_ctf *trace;
 	int64_t base;		/* CLOCK_MONOTONIC_RAW at the capture's base */
 	int64_t offset;		/* of the wall clock from that clock */
@@ -192,18 +196,31 @@ static uint64_t lttng_state(struct ctf *x, uint32_t task_id)
 }
 
 /* @previous: the task that ran; 0: unknown. */
-static void write_switch(struct ctf *x, const struct kb_event *event, uint64_t time,
-			 uint32_t previous)
+static void write_switch(struct ctf *x, uint32_t core, uint64_t time, uint32_t previous, uint64_t state,
+			 uint32_t next)
 {
-	uint8_t *at = kb_ctf_begin(x->trace, event->core, SWITCH, time, NUMBERS);
+	uint64_t timestamp = x->capture->walk.event.timestamp;
+	uint8_t *at = kb_ctf_begin(x->trace, core, SWITCH, time, NUMBERS);
 
-	at = put_comm(at, kb_names_task(x->capture->names, previous, event->timestamp)->name);
+	at = put_comm(at, kb_names_task(x->capture->names, previous, timestamp)->name);
 	at = kb_ctf_put32(at, previous);
 	at = kb_ctf_put32(at, NORMAL_PRIORITY);
-	at = kb_ctf_put64(at, lttng_state(x, previous));
-	at = put_comm(at, kb_names_task(x->capture->names, event->task_id, event->timestamp)->name);
-	at = kb_ctf_put32(at, event->task_id);
+	at = kb_ctf_put64(at, state);
+	at = put_comm(at, kb_names_task(x->capture->names, next, timestamp)->name);
+	at = kb_ctf_put32(at, next);
 	kb_ctf_end(x->trace, kb_ctf_put32(at, NORMAL_PRIORITY));
+	*kb_read_cpu(&x->read, core) = (struct kb_read_cpu){ true, next };
+}
+
+/* For readers the task that ran leaves the CPU, and sleeps: that takes part in no sum. */
+static void write_lost(struct ctf *x, const struct kb_slice *slice)
+{
+	uint32_t running = kb_read_cpu(&x->read, slice->core)->running;
+
+	if (running)
+		write_switch(x, slice->core, clock_of(x, slice->start), running,
+			     KB_TASK_INTERRUPTIBLE, 0);
+	kb_ctf_discard(x->trace, slice->core, slice->lost);
 }
 
 static void write_halt(struct ctf *x, const struct kb_event *event, uint64_t time)
@@ -380,17 +397,20 @@ static void write_event(struct ctf *x)
 	time = clock_of(x, walk->ns);
 	for (i = 0; i < walk->nr_slices; i++)
 		if (walk->slices[i].kind == KB_SLICE_LOST)
-			kb_ctf_discard(x->trace, walk->slices[i].core, walk->slices[i].lost);
+			write_lost(x, &walk->slices[i]);
 	if (event->type != KB_EVENT_HALT && event->type != KB_EVENT_UNKNOWN)
 		see_task(x, event, time);
 	switch (event->type) {
 	case KB_EVENT_TASK_SWITCH:
-		write_switch(x, event, time, walk->running);
+		write_switch(x, event->core, time, walk->running, lttng_state(x, walk->running),
+			     event->task_id);
 		break;
 	case KB_EVENT_HALT:
 		write_halt(x, event, time);
 		break;
 	case KB_EVENT_SAMPLE:
+		if (kb_read_found(&x->read, x->capture, walk))
+			write_switch(x, event->core, time, 0, KB_FTRACE_RUNNING, event->task_id);
 		write_sample(x, event, time);
 		break;
 	case KB_EVENT_CUSTOM_COUNTER:
@@ -442,7 +462,8 @@ static int finish(struct ctf *x, struct kb_error *err)
 	if (kb_out_memory(&out))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	kb_out_printf(out, "env {\n\tdomain = \"kernel\";\n\tsysname = \"Linux\";\n"
-		      "\ttracer_name = \"kbarman\";\n\ttracer_major = 0;\n\ttracer_minor = 1;\n");
+		      "\ttracer_name = \"lttng-modules\";\n\ttracer_major = 2;\n"
+		      "\ttracer_minor = 13;\n\ttracer_patchlevel = 0;\n");
 	put_fact(out, "hostname", kb_barman_fact(x->capture->barman, "host"));
 	put_fact(out, "kernel_release", kb_barman_fact(x->capture->barman, "release"));
 	put_fact(out, "command", kb_barman_fact(x->capture->barman, "command"));
@@ -452,8 +473,8 @@ static int finish(struct ctf *x, struct kb_error *err)
 	if (error)
 		kb_error_set(err, error, KB_NO_OFFSET, "out of memory");
 	else
-		error = kb_ctf_finish(x->trace, kb_out_data(out, &size),
-				      x->offset, events, err);
+		error = kb_ctf_finish(x->trace, clock_of(x, kb_shown_last(x->capture)),
+				      kb_out_data(out, &size), x->offset, events, err);
 	kb_out_destroy(out);
 	return error;
 }
@@ -463,13 +484,21 @@ static int finish(struct ctf *x, struct kb_error *err)
 static int prepare(struct ctf *x, const struct kb_export_options *options, struct kb_error *err)
 {
 	const char *base = kb_barman_fact(x->capture->barman, "raw_base");
+	char *folder;
 	int error;
 
 	if (!options->directory)
 		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "a CTF trace is a directory");
+	if (kb_read_cpus_init(&x->read, x->header->max_cores) ||
+	    asprintf(&folder, "%s/kernel", options->directory) < 0)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	error = kb_export_begin(x->capture, err);
+	if (!error && mkdir(folder, 0777))
+		error = kb_error_set(err, -errno, KB_NO_OFFSET, "can't make '%s': %s", folder,
+				     strerror(errno));
 	if (!error)
-		error = kb_ctf_create(&x->trace, options->directory, err);
+		error = kb_ctf_create(&x->trace, folder, err);
+	free(folder);
 	if (error)
 		return error;
 	kb_task_table_init(&x->tasks, x->capture);
@@ -498,7 +527,7 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 		write_event(&x);
 	while (kb_shown_end(trace, &slice))
 		if (slice.kind == KB_SLICE_LOST)
-			kb_ctf_discard(x.trace, slice.core, slice.lost);
+			write_lost(&x, &slice);
 	error = x.no_memory ? kb_error_set(&unwritten, -ENOMEM, KB_NO_OFFSET, "out of memory") :
 			      finish(&x, &unwritten);
 	result = error ? error : kb_export_end(trace, out, false, err);
@@ -513,6 +542,7 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 out:
 	kb_ctf_destroy(x.trace);
 	kb_task_cpus_release(&x.cpus);
+	free(x.read.cpus);
 	kb_task_table_release(&x.tasks);
 	return result;
 }

@@ -27,6 +27,7 @@
 #include "export/perfetto_events.h"
 #include "export/perfetto_fields.h"
 #include "export/perfetto_sched.h"
+#include "export/read_cpus.h"
 #include "export/run.h"
 #include "export/stack_table.h"
 #include "format/protobuf.h"
@@ -55,12 +56,6 @@ struct bundle {
 	uint32_t length;
 	uint8_t bytes[BUNDLE_BYTES];
 	struct kb_perfetto_sched sched;
-};
-
-/* What a reader of the trace knows about a CPU by the switches so far. */
-struct read_cpu {
-	bool known;		/* there was one */
-	uint32_t running;
 };
 
 /* What was written to the trace about a task. */
@@ -100,7 +95,7 @@ struct perfetto {
 	struct kb_task_cpus cpus;
 	struct kb_metric_tracks metrics;
 	struct bundle *bundles;		/* BUNDLES */
-	struct read_cpu *read;		/* max_cores, and one for records without a core */
+	struct kb_read_cpus read;
 	uint32_t images, frames;	/* number of those that were written */
 	uint32_t callstacks;
 	uint32_t *path;			/* frames of the chain that was written last */
@@ -397,11 +392,6 @@ static uint32_t old_state(uint32_t state)
 	}
 }
 
-static struct read_cpu *read_cpu(struct perfetto *x, uint32_t core)
-{
-	return &x->read[core < x->header->max_cores ? core : x->header->max_cores];
-}
-
 /* A switch in the form that says from which task, for readers that don't know who ran. */
 static void write_whole_switch(struct perfetto *x, uint32_t core, uint64_t time, uint32_t previous,
 			       const struct kb_task_name *from, uint32_t state, uint32_t next,
@@ -433,7 +423,7 @@ static void write_switch(struct perfetto *x, const struct kb_event *event, uint6
 				  to = *kb_names_task(x->trace->names, event->task_id,
 						      event->timestamp);
 	uint32_t state = kb_export_switch_state(x->trace, previous);
-	struct read_cpu *cpu = read_cpu(x, event->core);
+	struct kb_read_cpu *cpu = kb_read_cpu(&x->read, event->core);
 
 	/* Their names may have changed. */
 	see_named(x, previous, &from, event->timestamp, time);
@@ -449,21 +439,15 @@ static void write_switch(struct perfetto *x, const struct kb_event *event, uint6
 	cpu->running = event->task_id;
 }
 
-/* A sample shows who runs, if that was unknown: at the beginning, and behind lost records. */
+/* A sample shows who runs. */
 static void write_found(struct perfetto *x, const struct kb_event *event, uint64_t time)
 {
 	const struct kb_task_name idle = *kb_names_task(x->trace->names, 0, event->timestamp),
 				  to = *kb_names_task(x->trace->names, event->task_id,
 						      event->timestamp);
-	struct read_cpu *cpu = read_cpu(x, event->core);
-	uint32_t task;
 
-	if (cpu->running || !event->task_id ||
-	    !kb_timeline_running(x->trace->timeline, event->core, &task) || task != event->task_id)
-		return;
-	write_whole_switch(x, event->core, time, 0, &idle, KB_FTRACE_RUNNING, task, &to);
-	cpu->known = true;
-	cpu->running = task;
+	write_whole_switch(x, event->core, time, 0, &idle, KB_FTRACE_RUNNING, event->task_id, &to);
+	*kb_read_cpu(&x->read, event->core) = (struct kb_read_cpu){ true, event->task_id };
 }
 
 /*
@@ -472,7 +456,7 @@ static void write_found(struct perfetto *x, const struct kb_event *event, uint64
  */
 static bool write_waking(struct perfetto *x, const struct kb_event *event, uint64_t time)
 {
-	const struct read_cpu *cpu = read_cpu(x, event->core);
+	const struct kb_read_cpu *cpu = kb_read_cpu(&x->read, event->core);
 	uint8_t context = event->custom_counter.context;
 	uint32_t id = event->custom_counter.id,
 		 flags = context == KB_CONTEXT_IRQ ? KB_PERFETTO_IRQ :
@@ -980,7 +964,7 @@ static void write_annotation(struct perfetto *x, const struct kb_event *event, u
  */
 static void write_lost(struct perfetto *x, const struct kb_slice *slice)
 {
-	struct read_cpu *cpu = read_cpu(x, slice->core);
+	struct kb_read_cpu *cpu = kb_read_cpu(&x->read, slice->core);
 	struct kb_task_name from, idle;
 	bool is_new;
 	struct track *track = find_track(x, TRACK_LOST, slice->core, 0, &is_new);
@@ -1042,7 +1026,7 @@ static void write_event(struct perfetto *x)
 		write_halt(x, event, time, walk->running);
 		break;
 	case KB_EVENT_SAMPLE:
-		if (!walk->known)
+		if (kb_read_found(&x->read, x->trace, walk))
 			write_found(x, event, time);
 		write_sample(x, event, time);
 		break;
@@ -1085,8 +1069,8 @@ static int prepare(struct perfetto *x, struct kb_error *err)
 	kb_table_init(&x->tracks, sizeof(struct track), 2);
 	kb_task_cpus_init(&x->cpus);
 	x->bundles = calloc(BUNDLES, sizeof(*x->bundles));
-	x->read = calloc((size_t)x->header->max_cores + 1, sizeof(*x->read));
-	if (kb_stack_table_init(&x->stacks, true) || !x->bundles || !x->read ||
+	if (kb_stack_table_init(&x->stacks, true) || !x->bundles ||
+	    kb_read_cpus_init(&x->read, x->header->max_cores) ||
 	    kb_metric_tracks_init(&x->metrics, x->trace->names, x->trace->barman,
 				  x->header->max_cores))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
@@ -1128,7 +1112,7 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 out:
 	free(x.path);
 	free(x.bundles);
-	free(x.read);
+	free(x.read.cpus);
 	kb_stack_table_release(&x.stacks);
 	kb_task_cpus_release(&x.cpus);
 	kb_metric_tracks_release(&x.metrics);

@@ -25,8 +25,7 @@
 struct stream {
 	uint64_t key;			/* core */
 	uint64_t last;			/* time */
-	uint64_t discarded;		/* lost events since the beginning, */
-	uint64_t told;			/* and how many of them its packets contain */
+	uint64_t discarded;		/* lost events since the beginning */
 };
 
 struct buffer {
@@ -163,7 +162,6 @@ static void flush_buffer(struct kb_ctf *ctf, struct buffer *buffer)
 	if (!buffer->length)
 		return;
 	stream = stream_of(ctf, buffer->core);
-	stream->told = stream->discarded;
 	at = kb_ctf_put32(at, MAGIC);
 	at = kb_ctf_put32(at, 0);		/* stream_id */
 	at = kb_ctf_put64(at, buffer->first);
@@ -234,35 +232,31 @@ uint64_t kb_ctf_moved(const struct kb_ctf *ctf)
 	return ctf->moved;
 }
 
-/* Write a packet without events for losses behind the last packet. */
-static void tell_losses(struct kb_ctf *ctf)
+/* Write the last packet of each CPU, which lasts until @end and tells of losses; it may have no events. */
+static void end_streams(struct kb_ctf *ctf, uint64_t end)
 {
 	uint32_t i;
 
 	for (i = 0; i < ctf->streams.nr; i++) {
 		const struct stream *stream = kb_table_row(&ctf->streams, i);
-		struct buffer *buffer;
+		struct buffer *buffer = buffer_of(ctf, (uint32_t)stream->key, 0);
 
-		if (stream->told == stream->discarded)
-			continue;
-		buffer = buffer_of(ctf, (uint32_t)stream->key, 0);
-		buffer->length = HEADER_BYTES;
-		buffer->first = buffer->last = stream->last;
+		if (!buffer->length) {
+			buffer->length = HEADER_BYTES;
+			buffer->first = stream->last;
+		}
+		buffer->last = end > stream->last ? end : stream->last;
 		flush_buffer(ctf, buffer);
 	}
 }
 
-int kb_ctf_finish(struct kb_ctf *ctf, const char *environment, int64_t clock_offset,
+int kb_ctf_finish(struct kb_ctf *ctf, uint64_t end, const char *environment, int64_t clock_offset,
 		  const char *events, struct kb_error *err)
 {
 	int64_t seconds = clock_offset / SECOND - (clock_offset % SECOND < 0);
 	char clock[256];
-	uint32_t i;
 
-	for (i = 0; i < BUFFERS; i++)
-		if (ctf->buffers[i])
-			flush_buffer(ctf, ctf->buffers[i]);
-	tell_losses(ctf);
+	end_streams(ctf, end);
 	snprintf(clock, sizeof(clock),
 		 "clock {\n"
 		 "\tname = monotonic;\n"

@@ -37,9 +37,10 @@ uint64_t kb_ctf_moved(const struct kb_ctf *ctf);
 
 /*
  * Write what is left, and the metadata: what every trace needs, then @events, which is text in
- * the format's own language. Returns 0 or the first error, also in @err.
+ * the format's own language. @end: time up to which the last packets last. Returns 0 or the first error,
+ * also in @err.
  */
-int kb_ctf_finish(struct kb_ctf *ctf, const char *environment, int64_t clock_offset,
+int kb_ctf_finish(struct kb_ctf *ctf, uint64_t end, const char *environment, int64_t clock_offset,
 		  const char *events, struct kb_error *err);
 
 static inline uint8_t *kb_ctf_put32(uint8_t *at, uint32_t value)
