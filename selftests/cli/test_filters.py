@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import tap  # noqa: E402
 from capture_writer import BASE, CaptureWriter  # noqa: E402
 from make_capture import Maker  # noqa: E402
+from simulate import Machine  # noqa: E402
 
 CORES, TASKS = 3, 12
 WAKING = 1
@@ -210,6 +211,89 @@ def slices_are_cut_at_the_ends_of_the_time(tmp):
                 continue        # its jobs have names alone
             got = [row for row in of(path, *chosen.options) if row[4] < row[5]]
             assert sorted(got, key=str) == cut(chosen, every), (of, chosen)
+
+
+def overlap(chosen, start, end):
+    """How much of a time is in the one that is wanted."""
+    if chosen.time:
+        start, end = max(start, chosen.time[0] + START), min(end, chosen.time[1] + START)
+    return max(0, end - start)
+
+
+def is_task(chosen, name, tid):
+    return (chosen.task is None or name == chosen.task) and \
+        (chosen.tid is None or chosen.tid in (tid, 2 if tid == 3 else tid))
+
+
+def times_of_the_report_are_of_what_is_chosen(tmp):
+    """Those of tasks by all options; those of CPUs have all tasks. Waits are cut, too."""
+    path = make(tmp)
+    slices, left, waits, counts = chrome_slices(path), {}, [], script(path, "-e", "switch")
+    for line in counts:
+        if line.get("tid"):
+            left[line["tid"]] = line
+        if line["next_tid"] in left:
+            waits.append((left.pop(line["next_tid"]), line["ns"]))
+    names = {0: "swapper", 1: "pair", 2: "pair"}
+    for chosen in FILTERS:
+        run, busy, waited = (collections.Counter() for _ in range(3))
+        for cpu, kind, _, tid, start, end in slices:
+            if chosen.cpus is not None and cpu not in chosen.cpus:
+                continue
+            length = overlap(chosen, start, end)
+            busy[cpu, kind, tid == 0] += length
+            if kind == "run" and is_task(chosen, names.get(tid, f"task {tid}"), tid):
+                run[tid] += length
+        for begin, end in waits:
+            if (chosen.cpus is None or begin["cpu"] in chosen.cpus) and \
+                    is_task(chosen, begin["task"], begin["tid"]):
+                waited[begin["tid"]] += overlap(chosen, begin["ns"], end)
+        done = tap.run("report", "-j", *chosen.options, path)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        tasks = [row for row in rows if row["kind"] == "task_time"]
+        assert {row["tid"]: row["run_ns"] for row in tasks if row["run_ns"]} == +run, chosen
+        assert {row["tid"]: row["blocked_ns"] + row["preempted_ns"] for row in tasks
+                if row["blocked_ns"] + row["preempted_ns"]} == +waited, chosen
+        for row in rows:
+            if row["kind"] == "cpu":
+                cpu = row["cpu"]
+                assert (row["busy_ns"], row["awake_ns"], row["halted_ns"]) == (
+                    busy[cpu, "run", False], busy[cpu, "run", True],
+                    sum(busy[cpu, "idle", idle] for idle in (False, True))), (chosen, row)
+        switches = [line for line in counts if is_time(chosen, line["ns"]) and
+                    (chosen.cpus is None or line["cpu"] in chosen.cpus) and line.get("tid") is not None]
+        assert sum(row["switches"] for row in rows if row["kind"] == "cpu") == len(switches), chosen
+        assert sum(row["runs"] for row in tasks) == sum(
+            is_task(chosen, line["next_task"], line["next_tid"]) for line in switches), chosen
+        head = rows[0]
+        assert head["wanted_ns"] == overlap(chosen, START, START + head["duration_ns"]), (chosen, head)
+
+
+def tables_of_the_report_say_what_they_are_of(tmp):
+    path = make(tmp)
+    text = tap.run("report", "--task", "pair", "--time", ",0.0003", path).stdout
+    for title in "Scheduling by task", "Longest waits", "CPUs", "Idle states":
+        found = re.search(rf"^# {title}[^\n]*\n# only task pair, time ,0.0003(.*)$", text, re.M)
+        assert found, (title, text)
+        assert (found.group(1) == "; here all tasks count") == (title in ("CPUs", "Idle states")), found
+    assert "# only" not in tap.run("report", path).stdout
+
+
+def all_time_of_each_cpu_is_that_of_the_window(tmp):
+    path = Machine(3).save(os.path.join(tmp, "irq.cap"))
+
+    def sums(*options):
+        lines = tap.run("report", "--irq", "-j", *options, path).stdout.splitlines()
+        return {row["cpu"]: collections.Counter({key: value for key, value in row.items() if key.endswith(
+            "_ns") and key not in ("first_ns", "last_ns")}) + collections.Counter(
+                {"all": row["last_ns"] - row["first_ns"]})
+                for row in map(json.loads, lines) if row["kind"] == "cpu_time"}
+
+    whole, parts = sums(), [sums("--time", text) for text in (",0.001", "0.001,0.003", "0.003,")]
+    assert len(whole) > 1
+    for cpu, row in whole.items():
+        assert sum((part[cpu] for part in parts), collections.Counter()) == row, (cpu, row, parts)
+        assert parts[1][cpu]["all"] == 2_000_000 == sum(parts[1][cpu].values()) // 2, parts[1]
 
 
 def stacks_have_the_samples_that_script_prints(tmp):

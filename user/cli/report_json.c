@@ -42,6 +42,7 @@ static void put_head(const struct report *report, struct kb_json *json)
 	put_fact(report, json, "clock_unsteady");
 	kb_json_u64(json, "unix_base_ns", header->unix_base_ns);
 	kb_json_u64(json, "duration_ns", report->got->duration_ns);
+	kb_json_u64(json, "wanted_ns", report->got->wanted_ns);
 	kb_json_u64(json, "cpus", report->got->nr_cores);
 	kb_json_u64(json, "records", report->got->records);
 	kb_json_u64(json, "samples", report->got->events[KB_EVENT_SAMPLE]);
@@ -366,8 +367,8 @@ static void put_cpu(const struct report *report, struct kb_json *json, uint32_t 
 		kb_json_u64(json, "count", cpu->states[state].count);
 		kb_json_u64(json, "ns", cpu->states[state].ns);
 		kb_json_u64(json, "longest_ns", cpu->states[state].longest_ns);
-		kb_json_double(json, "per_second", report->got->duration_ns ?
-			       cpu->states[state].count * 1e9 / report->got->duration_ns : 0);
+		kb_json_double(json, "per_second", report->got->wanted_ns ?
+			       cpu->states[state].count * 1e9 / report->got->wanted_ns : 0);
 		kb_json_end(json);
 	}
 }

@@ -52,8 +52,10 @@ struct kb_report_options {
 	bool idle;		/* the idle loop is a function as any other */
 
 	/*
-	 * Only some samples; CPUs are for all tables. Waits are chosen by task and by when they
-	 * began. NULL: all. It is copied; what it refers to must live as long as the report.
+	 * Only a part of the capture, for all tables. Of times those parts count that are in the time
+	 * that is wanted; waits with a row of their own are chosen by when they began. The tables of
+	 * CPUs have all tasks. NULL: all. It is copied; what it refers to must live as long as the
+	 * report.
 	 */
 	const struct kb_filter *filter;
 };
@@ -214,6 +216,7 @@ struct kb_report {
 	const struct kb_losses *losses;
 	const struct kb_stop *stops;	/* by CPU and reason */
 	uint32_t nr_stops;
+	uint64_t wanted_ns;		/* the part of duration_ns that options->filter wants */
 };
 
 /*

@@ -319,13 +319,6 @@ static int add_end(struct kb_diff_reading *reading)
 	return ret;
 }
 
-static int64_t behind_first(const struct kb_trace *trace, uint64_t ns)
-{
-	uint64_t most = (uint64_t)INT64_MAX - (uint64_t)kb_trace_first(trace);
-
-	return (int64_t)((uint64_t)kb_trace_first(trace) + (ns < most ? ns : most));
-}
-
 /* With the first record: the slices of a run are those of the time that is wanted. */
 static void begin_time(struct kb_diff_reading *reading)
 {
@@ -333,8 +326,8 @@ static void begin_time(struct kb_diff_reading *reading)
 
 	if (!filter->has_time)
 		return;
-	reading->from = behind_first(reading->trace, filter->from);
-	reading->until = behind_first(reading->trace, filter->until);
+	reading->from = kb_wanted_behind(reading->trace, filter->from);
+	reading->until = kb_wanted_behind(reading->trace, filter->until);
 	kb_slicing_at(&reading->slicing, reading->from);
 }
 

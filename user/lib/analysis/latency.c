@@ -94,13 +94,14 @@ static void destroy(struct latency *latency)
 static int add_tile(struct latency *latency, const struct kb_tile *tile)
 {
 	struct kb_cpu_tiles *cpu = &latency->cpus[tile->core];
+	int64_t start = kb_wanted_nearest(&latency->wanted, tile->start);
 
 	if (!cpu->seen) {
 		cpu->seen = true;
-		cpu->first = tile->start;
+		cpu->first = start;
 	}
-	cpu->last = tile->end;
-	cpu->ns[tile->kind] += (uint64_t)tile->end - (uint64_t)tile->start;
+	cpu->last = kb_wanted_nearest(&latency->wanted, tile->end);
+	cpu->ns[tile->kind] += (uint64_t)cpu->last - (uint64_t)start;
 	return kb_history_add(latency->history, tile) ?:
 	       kb_interrupts_add(latency->interrupts, tile, latency->last_timestamp) ?:
 	       kb_halting_add(latency->halting, tile);

@@ -81,10 +81,10 @@ static int prepare(struct reading *reading, struct kb_error *err)
 	if (kb_rotated_has(reading->rotated, reading->cycles) ||
 	    kb_rotated_has(reading->rotated, reading->instructions))
 		reading->cycles = reading->instructions = UINT32_MAX;
-	kb_sched_only(reading->sched, reading->wanted.filter.cpus,
-		      reading->wanted.filter.nr_cpu_words);
-	if (reading->filters)
+	if (reading->filters) {
+		kb_sched_filter(reading->sched, &reading->wanted);
 		kb_offcpu_filter(reading->offcpu, kb_wanted_wait, &reading->wanted);
+	}
 	if (reading->tree && !how->idle)
 		kb_calltree_idle_apart(reading->tree);
 	return 0;
@@ -181,6 +181,8 @@ static int finish(struct reading *reading, struct kb_error *err)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	reading->shown.weight_of = weight_of(reading);
 	reading->shown.duration_ns = kb_trace_duration(reading->trace);
+	reading->shown.wanted_ns = kb_wanted_span(&reading->wanted, kb_trace_first(reading->trace),
+						  kb_trace_last(reading->trace));
 	return 0;
 }
 

@@ -15,8 +15,7 @@ struct kb_sched {
 	struct kb_table tasks;
 	struct kb_sched_cpu *cpus;
 	uint32_t max_cores;
-	const uint64_t *only;		/* CPUs to count; NULL: all */
-	unsigned int only_words;
+	const struct kb_wanted *wanted;	/* NULL: all counts */
 	void (*take_wait)(void *context, const struct kb_wait *wait);
 	void *context;
 };
@@ -51,29 +50,42 @@ void kb_sched_destroy(struct kb_sched *sched)
 	free(sched);
 }
 
-void kb_sched_only(struct kb_sched *sched, const uint64_t *cpus, unsigned int nr_words)
+void kb_sched_filter(struct kb_sched *sched, const struct kb_wanted *wanted)
 {
-	sched->only = cpus;
-	sched->only_words = nr_words;
+	sched->wanted = wanted;
 }
 
 static bool counts(const struct kb_sched *sched, uint32_t core)
 {
-	return kb_cpus_have(sched->only, sched->only_words, core);
+	return !sched->wanted || kb_wanted_cpu(sched->wanted, core);
 }
 
-/* Times of a hostile capture may differ by up to 2^64. */
-static uint64_t span(int64_t start, int64_t end)
+/* Does what happens on @core at this moment count? */
+static bool counts_at(const struct kb_sched *sched, uint32_t core, int64_t ns)
 {
-	return (uint64_t)end - (uint64_t)start;
+	return counts(sched, core) && (!sched->wanted || kb_wanted_time(sched->wanted, ns));
 }
 
-static int add_idle(struct kb_sched_cpu *cpu, const struct kb_slice *slice)
+static bool counts_task(const struct kb_sched *sched, uint64_t task_id, uint64_t ticks)
 {
-	uint64_t ns = span(slice->start, slice->end);
+	return !sched->wanted || kb_wanted_task(sched->wanted, (uint32_t)task_id, ticks);
+}
+
+static uint64_t span(const struct kb_sched *sched, int64_t start, int64_t end)
+{
+	return sched->wanted ? kb_wanted_span(sched->wanted, start, end) :
+			       (uint64_t)end - (uint64_t)start;
+}
+
+static int add_idle(const struct kb_sched *sched, struct kb_sched_cpu *cpu,
+		    const struct kb_slice *slice)
+{
+	uint64_t ns = span(sched, slice->start, slice->end);
 	unsigned int index = slice->idle_state + 1;
 	struct kb_sched_state *state;
 
+	if (!ns && !counts_at(sched, slice->core, slice->end))
+		return 0;
 	if (!cpu->states)
 		cpu->states = calloc(KB_SCHED_STATES, sizeof(*cpu->states));
 	if (!cpu->states)
@@ -87,10 +99,25 @@ static int add_idle(struct kb_sched_cpu *cpu, const struct kb_slice *slice)
 	return 0;
 }
 
-/* @task runs again: account for the wait that ends now. */
-static void end_wait(const struct kb_sched *sched, struct kb_sched_task *task, int64_t now)
+static void add_wait(struct kb_sched_task *task, uint64_t ns)
 {
-	uint64_t ns = span(task->waits_since, now);
+	if (task->waits_blocked)
+		task->blocked_ns += ns;
+	else
+		task->preempted_ns += ns;
+	if (ns <= task->longest_ns)
+		return;
+	task->longest_ns = ns;
+	task->longest_at = task->waits_since;
+	task->longest_blocked = task->waits_blocked;
+	task->longest_asleep = task->waits_asleep;
+}
+
+/* @task runs again: account for the wait that ends now. */
+static void end_wait(const struct kb_sched *sched, struct kb_sched_task *task, int64_t now,
+		     uint64_t timestamp)
+{
+	uint64_t ns = span(sched, task->waits_since, now);
 	struct kb_wait wait = {
 		.task_id = task->key,
 		.core = task->last_core,
@@ -99,7 +126,7 @@ static void end_wait(const struct kb_sched *sched, struct kb_sched_task *task, i
 		.blocked = task->waits_blocked,
 		.asleep = task->waits_asleep,
 		.since = task->waits_since,
-		.ns = ns,
+		.ns = (uint64_t)now - (uint64_t)task->waits_since,
 	};
 
 	if (!task->waits || now < task->waits_since)
@@ -107,18 +134,18 @@ static void end_wait(const struct kb_sched *sched, struct kb_sched_task *task, i
 	task->waits = false;
 	if (!counts(sched, task->last_core))
 		return;
-	if (task->waits_blocked)
-		task->blocked_ns += ns;
-	else
-		task->preempted_ns += ns;
-	if (ns > task->longest_ns) {
-		task->longest_ns = ns;
-		task->longest_at = task->waits_since;
-		task->longest_blocked = task->waits_blocked;
-		task->longest_asleep = task->waits_asleep;
-	}
+	if (counts_task(sched, task->key, task->mark_ticks ?: timestamp))
+		add_wait(task, ns);
 	if (sched->take_wait)
 		sched->take_wait(sched->context, &wait);
+}
+
+/* A task has the name that it had when it counted last. */
+static void see(const struct kb_sched *sched, struct kb_sched_task *task, uint64_t counted,
+		uint64_t timestamp)
+{
+	if (!sched->wanted || counted || !task->last_seen)
+		task->last_seen = timestamp;
 }
 
 static int add_run(struct kb_sched *sched, struct kb_sched_cpu *cpu,
@@ -126,21 +153,22 @@ static int add_run(struct kb_sched *sched, struct kb_sched_cpu *cpu,
 {
 	uint64_t key = slice->task_id;
 	struct kb_sched_task *task = kb_table_get(&sched->tasks, &key);
-	uint64_t ns = span(slice->start, slice->end);
+	uint64_t ns = span(sched, slice->start, slice->end);
+	bool wanted = counts(sched, slice->core) && counts_task(sched, key, timestamp);
 
 	if (!task)
 		return -ENOMEM;
-	if (counts(sched, slice->core)) {
+	if (counts(sched, slice->core))
 		*(slice->task_id ? &cpu->busy_ns : &cpu->awake_ns) += ns;
+	if (wanted)
 		task->run_ns += ns;
-	}
-	task->last_seen = timestamp;
+	see(sched, task, ns, timestamp);
 	if (!slice->task_id)	/* the idle tasks of all CPUs share id 0 */
 		return 0;
 	if (task->waits)
-		end_wait(sched, task, slice->start);
-	task->migrations += task->seen && task->last_core != slice->core &&
-			    counts(sched, slice->core);
+		end_wait(sched, task, slice->start, timestamp);
+	task->migrations += task->seen && task->last_core != slice->core && wanted &&
+			    counts_at(sched, slice->core, slice->start);
 	task->seen = true;
 	task->last_core = slice->core;
 	return 0;
@@ -160,7 +188,7 @@ static int add_switch(struct kb_sched *sched, struct kb_sched_cpu *cpu,
 		      const struct kb_slice *slice, uint64_t timestamp)
 {
 	uint64_t key = slice->task_id;
-	const unsigned int once = counts(sched, slice->core);
+	const unsigned int once = counts_at(sched, slice->core, slice->end);
 	struct kb_sched_task *task;
 
 	cpu->switches += once;
@@ -168,7 +196,8 @@ static int add_switch(struct kb_sched *sched, struct kb_sched_cpu *cpu,
 		task = kb_table_get(&sched->tasks, &key);
 		if (!task)
 			return -ENOMEM;
-		*(slice->how == KB_END_BLOCKED ? &task->blocked : &task->preempted) += once;
+		*(slice->how == KB_END_BLOCKED ? &task->blocked : &task->preempted) +=
+			once && counts_task(sched, key, timestamp);
 		task->waits = slice->task_id != 0;
 		task->waits_blocked = slice->how == KB_END_BLOCKED;
 		task->waits_asleep = task->waits_blocked && is_asleep(slice->prev_state);
@@ -180,8 +209,8 @@ static int add_switch(struct kb_sched *sched, struct kb_sched_cpu *cpu,
 	task = kb_table_get(&sched->tasks, &key);
 	if (!task)
 		return -ENOMEM;
-	task->runs += once;
-	task->last_seen = timestamp;
+	task->runs += once && counts_task(sched, key, timestamp);
+	see(sched, task, once, timestamp);
 	return 0;
 }
 
@@ -199,10 +228,10 @@ int kb_sched_add(struct kb_sched *sched, const struct kb_slice *slice, uint64_t 
 		ret = add_run(sched, cpu, slice, timestamp);
 		break;
 	case KB_SLICE_IDLE:
-		ret = counts(sched, slice->core) ? add_idle(cpu, slice) : 0;
+		ret = counts(sched, slice->core) ? add_idle(sched, cpu, slice) : 0;
 		break;
 	case KB_SLICE_LOST:
-		cpu->lost_ns += span(slice->start, slice->end);
+		cpu->lost_ns += span(sched, slice->start, slice->end);
 		cpu->lost += slice->lost;
 		break;
 	}
@@ -229,19 +258,22 @@ void kb_sched_mark(struct kb_sched *sched, uint32_t task_id, uint32_t mark, uint
 	task->mark_ticks = ticks;
 }
 
+/* Nothing of the task counts. */
+static bool is_empty(const struct kb_sched_task *task)
+{
+	return !task->run_ns && !task->runs && !task->preempted && !task->blocked &&
+	       !task->preempted_ns && !task->blocked_ns;
+}
+
 static int compare_tasks(const void *left, const void *right)
 {
 	const struct kb_sched_task *a = left, *b = right;
 
 	if (a->run_ns != b->run_ns)
 		return a->run_ns > b->run_ns ? -1 : 1;
+	if (is_empty(a) != is_empty(b))
+		return is_empty(b) ? -1 : 1;
 	return (a->key > b->key) - (a->key < b->key);
-}
-
-/* The task was only on CPUs that do not count. */
-static bool is_empty(const struct kb_sched_task *task)
-{
-	return !task->run_ns && !task->runs && !task->preempted && !task->blocked;
 }
 
 const struct kb_sched_task *kb_sched_tasks(struct kb_sched *sched, uint32_t *nr)
@@ -249,7 +281,7 @@ const struct kb_sched_task *kb_sched_tasks(struct kb_sched *sched, uint32_t *nr)
 	*nr = sched->tasks.nr;
 	if (*nr)
 		qsort(sched->tasks.rows, *nr, sizeof(struct kb_sched_task), compare_tasks);
-	while (sched->only && *nr && is_empty(kb_table_row(&sched->tasks, *nr - 1)))
+	while (sched->wanted && *nr && is_empty(kb_table_row(&sched->tasks, *nr - 1)))
 		--*nr;
 	return (const struct kb_sched_task *)sched->tasks.rows;
 }

@@ -17,10 +17,12 @@ int kb_sched_create(struct kb_sched **out, uint32_t max_cores, struct kb_error *
 void kb_sched_destroy(struct kb_sched *sched);
 
 /*
- * Call it before any slice: count only slices on these CPUs, and waits that began there. @cpus
- * is a bit map as of kb_cpulist_parse(), or NULL for all; it must live as long as @sched.
+ * Call it before any slice: count only what is on CPUs that are wanted, waits by where they began,
+ * and of that the parts in the time that is wanted. Tasks count while they are wanted; CPUs have all
+ * of them. @wanted must live as long as @sched.
  */
-void kb_sched_only(struct kb_sched *sched, const uint64_t *cpus, unsigned int nr_words);
+struct kb_wanted;
+void kb_sched_filter(struct kb_sched *sched, const struct kb_wanted *wanted);
 
 /* Add @slice of a timeline; @timestamp: ticks near its end. Returns 0 or -ENOMEM. */
 int kb_sched_add(struct kb_sched *sched, const struct kb_slice *slice, uint64_t timestamp);

@@ -45,6 +45,32 @@ static inline bool kb_wanted_time(const struct kb_wanted *wanted, int64_t ns)
 	return since >= wanted->filter.from && since <= wanted->filter.until;
 }
 
+/* The moment @ns behind the beginning of @trace. */
+static inline int64_t kb_wanted_behind(const struct kb_trace *trace, uint64_t ns)
+{
+	uint64_t most = (uint64_t)INT64_MAX - (uint64_t)kb_trace_first(trace);
+
+	return (int64_t)((uint64_t)kb_trace_first(trace) + (ns < most ? ns : most));
+}
+
+/* The moment nearest to @ns in the time that is wanted. */
+static inline int64_t kb_wanted_nearest(const struct kb_wanted *wanted, int64_t ns)
+{
+	int64_t from, until;
+
+	if (!wanted->filter.has_time)
+		return ns;
+	from = kb_wanted_behind(wanted->trace, wanted->filter.from);
+	until = kb_wanted_behind(wanted->trace, wanted->filter.until);
+	return ns < from ? from : ns > until ? until : ns;
+}
+
+/* How much of the time from @start until @end is wanted, ns. Hostile ones differ by up to 2^64. */
+static inline uint64_t kb_wanted_span(const struct kb_wanted *wanted, int64_t start, int64_t end)
+{
+	return (uint64_t)kb_wanted_nearest(wanted, end) - (uint64_t)kb_wanted_nearest(wanted, start);
+}
+
 /* Are only some tasks wanted? */
 static inline bool kb_wanted_has_task(const struct kb_wanted *wanted)
 {

@@ -63,7 +63,7 @@ void text_put_waits(const struct report_text *report, const char *title,
 
 	if (!nr)
 		return;
-	text_put_title(report, title);
+	text_put_chosen(report, title, false);
 	text_printf(report, "#       Wait         Since  Why            PID      TID  Task\n#\n");
 	for (i = 0; i < nr && i < WAITS; i++) {
 		const struct kb_wait *wait = &waits[i];

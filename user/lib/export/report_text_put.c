@@ -56,6 +56,18 @@ void text_put_title(const struct report_text *report, const char *title)
 	text_printf(report, "#\n# %s\n#\n", title);
 }
 
+void text_put_chosen(const struct report_text *report, const char *title, bool all_tasks)
+{
+	const struct kb_filter *filter = report->how->filter;
+	bool tasks = filter && (filter->task || filter->has_tid);
+
+	text_printf(report, "#\n# %s\n", title);
+	if (filter && report->options.filter)
+		text_printf(report, "# only %s%s\n", report->options.filter,
+			    tasks && all_tasks ? "; here all tasks count" : "");
+	text_printf(report, "#\n");
+}
+
 void text_put_task_name(const struct report_text *report, uint32_t task_id, uint64_t timestamp)
 {
 	char buffer[KB_TASK_NAME_BUFFER];

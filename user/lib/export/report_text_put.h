@@ -37,6 +37,9 @@ void text_put_padded(const struct report_text *report, const char *text, size_t 
 void text_put_share(const struct report_text *report, uint64_t part, uint64_t whole, int width);
 void text_put_title(const struct report_text *report, const char *title);
 
+/* The title of a table that is of what options choose; with @all_tasks, that is not by task. */
+void text_put_chosen(const struct report_text *report, const char *title, bool all_tasks);
+
 /* "PID  TID  NAME" and the end of the line. */
 void text_put_task_name(const struct report_text *report, uint32_t task_id, uint64_t timestamp);
 

@@ -14,19 +14,19 @@ void text_put_task_times(const struct report_text *report)
 {
 	uint32_t i;
 
-	text_put_title(report, "Scheduling by task (times in ms)");
+	text_put_chosen(report, "Scheduling by task (times in ms)", false);
 	text_printf(report,
 		    "#  Run %%         Run     Runs  Preempted      waited  Blocked      waited"
 		    "  Longest wait      PID      TID  Task\n#\n");
 	for (i = 0; i < report->got->nr_sched_tasks; i++) {
 		const struct kb_sched_task *task = &report->got->sched_tasks[i];
 
-		if (!text_is_shown(report, task->run_ns, report->got->duration_ns))
+		if (!text_is_shown(report, task->run_ns, report->got->wanted_ns))
 			break;
 		text_printf(report,
 			    "%7.2f%%  %10.3f  %7" PRIu64 "  %9" PRIu64 "  %10.3f  %7" PRIu64
 			    "  %10.3f  %10.3f %s",
-			    kb_percent(task->run_ns, report->got->duration_ns),
+			    kb_percent(task->run_ns, report->got->wanted_ns),
 			    text_ms(task->run_ns), task->runs, task->preempted,
 			    text_ms(task->preempted_ns), task->blocked, text_ms(task->blocked_ns),
 			    text_ms(task->longest_ns),
@@ -51,7 +51,7 @@ void text_put_cpus(const struct report_text *report)
 
 	for (i = 0; i < report->header->max_cores; i++)
 		lost |= report->got->cpus[i].lost_ns != 0;
-	text_put_title(report, "CPUs (times in ms)");
+	text_put_chosen(report, "CPUs (times in ms)", true);
 	text_printf(
 		report,
 		"#  CPU  Switches         Busy      %%  Idle, awake      %%       Halted      %%"
@@ -92,7 +92,7 @@ void text_put_idle(const struct report_text *report)
 	uint32_t i;
 	int state;
 
-	text_put_title(report, "Idle states (times in ms)");
+	text_put_chosen(report, "Idle states (times in ms)", true);
 	text_printf(report, "#  CPU    State     Count   Per sec.         Time      %%        Mean"
 			    "     Longest\n#\n");
 	for (i = 0; i < report->header->max_cores; i++) {
@@ -101,6 +101,6 @@ void text_put_idle(const struct report_text *report)
 		for (state = 0; cpu->states && state < KB_SCHED_STATES; state++)
 			if (cpu->states[state].count)
 				put_state(report, i, state, &cpu->states[state],
-					  report->got->duration_ns);
+					  report->got->wanted_ns);
 	}
 }

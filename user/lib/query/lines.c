@@ -24,7 +24,7 @@ static const struct kind {
 	const char *keys, *what;
 } kinds[] = {
 	{ "report", KB_QUERY_REPORT,
-	  "target host release command filter fallback asleep clock_unsteady unix_base_ns duration_ns "
+	  "target host release command filter fallback asleep clock_unsteady unix_base_ns duration_ns wanted_ns "
 	  "cpus records samples samples_without_pc samples_filtered samples_partial switches halts "
 	  "annotations custom_counters unknown weight_of weight idle_samples idle_weight counters "
 	  "metrics lost damaged", "the capture, and sums" },
