@@ -265,7 +265,7 @@ def what_is_slower_in_one_part_is_found_there_alone(tmp):
     assert not any(row["certain"] for row in rows_of("--task", "helper", *args).values() if row["by"] == "symbol")
     assert not [row for row in rows_of("--cpu", "1", *args).values() if row["a"] and row["measure"] != "time"]
     done = diff("--time", "x", *args, status=2)
-    assert "give FROM,TO in seconds" in done.stderr
+    assert "give FROM,TO, in seconds" in done.stderr
 
 
 # ---- nothing

@@ -337,12 +337,55 @@ def other_tasks_are_idle_where_one_task_is_wanted(tmp):
         line["next_tid"] == 5 for line in script(path, "-e", "switch"))
 
 
+# ---- times of a clock ----
+
+# The capture began at 22:13:20 UTC, its first record is of 5 us later.
+CLOCKS = [
+    ("UTC0", "22:13:20.000505,22:13:20.001205", "0.0005,0.0012"), ("UTC0", "22:13:20.001005,", "0.001,"),
+    ("UTC0", "22:13,22:13:20.000305", ",0.0003"), ("UTC0", "0.0005,22:13:20.001205", "0.0005,0.0012"),
+    ("UTC0", "2023-11-14 22:13:20.000505,2023-11-14T22:13:20.001205", "0.0005,0.0012"),
+    ("UTC0", "2023-11-13 22:13:20.000505,2023-11-13 22:14", "5,6"), ("UTC0", "21:13,22:13", "5,6"),
+    ("EST5", "17:13:20.000505,17:13:20.001205", "0.0005,0.0012"),
+    ("EST5", "2023-11-14 17:13:20.000505,2023-11-14T22:13:20.001205Z", "0.0005,0.0012"),
+    ("XXX-2", "00:13:20.000505,2023-11-15 00:13:20.001205", "0.0005,0.0012"),
+    # midnight is the beginning
+    ("XXX-1:46:40", "23:59:59,00:00:00.000305", ",0.0003"), ("XXX-1:46:40", "23:59,00:00:01", ","),
+]
+
+
+def times_of_a_clock_are_those_of_the_recording(tmp):
+    path = make(tmp)
+    for zone, text, same in CLOCKS:
+        def lines(verb, time, zone=zone):
+            done = tap.run(verb, "-j", "--time", time, path, env={**os.environ, "TZ": zone})
+            assert done.returncode == 0, (time, done)
+            said = [json.loads(line) for line in done.stdout.splitlines()]
+            return [{key: value for key, value in row.items() if key != "filter"} for row in said]
+
+        for verb in "script", "report":
+            assert lines(verb, text) == lines(verb, same), (verb, zone, text)
+    assert 0 < len(script(path, "--time", "22:13:20.000505,22:13:20.001205")) < len(script(path))
+
+
+def a_capture_without_a_date_has_no_times_of_a_clock(tmp):
+    capture = CaptureWriter()
+    capture.unix_base = 0
+    capture.switch(0, BASE + 5, 7)
+    path = capture.save(os.path.join(tmp, "undated.cap"))
+    for verb in ("script",), ("report",), ("report", "--critical-path", "7"), ("diff", path), \
+            ("convert", "--to", "heph", "-o", os.path.join(tmp, "x")):
+        done = tap.run(*verb, "--time", "10:00,", path)
+        assert done.returncode == 2 and "does not say when it was recorded" in done.stderr, (verb, done)
+
+
 # ---- options ----
 
 def wrong_values_are_refused_by_all(tmp):
     path = make(tmp, records=10)
     for verb in ("script",), ("report",), ("convert", "--to", "heph", "-o", os.path.join(tmp, "x")):
-        for bad, word in (("--time=2,1", "FROM,TO"), ("--time=1", "FROM,TO"), ("--time=a,b", "FROM,TO"),
+        for bad, word in (("--time=10:00,09:00", "FROM,TO"), ("--time=10:00Z,", "FROM,TO"),
+                          ("--time=24:00,", "FROM,TO"), ("--time=2023-11-31T,", "FROM,TO"),
+                          ("--time=2,1", "FROM,TO"), ("--time=1", "FROM,TO"), ("--time=a,b", "FROM,TO"),
                           ("--tid=x", "number"), ("--cpu=0-", "0-"), ("-Cx", "x")):
             done = tap.run(*verb, bad, path)
             assert done.returncode == 2 and word in done.stderr and not done.stdout, (verb, done)

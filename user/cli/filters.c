@@ -3,29 +3,103 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include "filters.h"
 
-/* "FROM,TO" in seconds, as ns. */
-static bool parse_time(const char *text, uint64_t *from, uint64_t *until)
-{
-	double seconds[2] = { 0, 1e9 };
-	char *end;
-	int i;
+#define NS_PER_S	UINT64_C(1000000000)
+#define SECONDS_MAX	1e9
+#define NOON_NS		(43200 * NS_PER_S)
 
-	for (i = 0; i < 2; i++) {
-		if (*text && *text != ',') {
-			seconds[i] = strtod(text, &end);
-			if (end == text || !(seconds[i] >= 0 && seconds[i] <= 1e9))
-				return false;
-			text = end;
-		}
-		if (i == 0 && *text++ != ',')
+/* Local time, or UTC with a Z behind it, as seconds since 1970. */
+static bool since_1970(struct tm *tm, bool utc, time_t *seconds)
+{
+	struct tm local;
+
+	*seconds = timegm(tm);
+	if (utc)
+		return true;
+	/* twice: the first guess may be on the other side of a change of the clocks */
+	for (int i = 0; i < 2; i++) {
+		time_t guess = *seconds;
+
+		if (!localtime_r(&guess, &local))
 			return false;
+		*seconds = timegm(tm) - local.tm_gmtoff;
 	}
-	*from = seconds[0] * 1e9;
-	*until = seconds[1] * 1e9;
-	return *text == '\0' && *from <= *until;
+	return true;
+}
+
+/* "[YYYY-MM-DD ]HH:MM[:SS[.FRACTION]][Z]", with a T instead of the blank, too. */
+static bool parse_clock(const char *text, size_t length, uint64_t *ns, enum kb_filter_clock *clock)
+{
+	int date = 0, end = 0, year, month, day, hour, minute;
+	char copy[48], *rest, separator;
+	double seconds = 0;
+	struct tm tm;
+	time_t whole;
+
+	if (length >= sizeof(copy))
+		return false;
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	if (sscanf(copy, "%4d-%2d-%2d%c%n", &year, &month, &day, &separator, &date) != 4) {
+		year = 1970;
+		month = day = 1;
+		date = 0;
+	}
+	if ((date && separator != ' ' && separator != 'T') || year < 1970 || year > 2037 ||
+	    month < 1 || month > 12 || day < 1 || day > 31)
+		return false;
+	if (sscanf(copy + date, "%2d:%2d%n", &hour, &minute, &end) != 2 || hour < 0 || hour > 23 ||
+	    minute < 0 || minute > 59)
+		return false;
+	rest = copy + date + end;
+	if (*rest == ':')
+		seconds = strtod(rest + 1, &rest);
+	/* a time of the day has no zone: the local one is meant */
+	if (!(seconds >= 0 && seconds < 61) || strcmp(rest, date && *rest ? "Z" : ""))
+		return false;
+	tm = (struct tm){ .tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day,
+			  .tm_hour = hour, .tm_min = minute };
+	*clock = date ? KB_FILTER_UNIX : KB_FILTER_OF_DAY;
+	if (!since_1970(&tm, !date || *rest, &whole))
+		return false;
+	*ns = (uint64_t)whole * NS_PER_S + (uint64_t)(seconds * 1e9 + 0.5);
+	return true;
+}
+
+static bool parse_moment(const char *text, size_t length, uint64_t *ns, enum kb_filter_clock *clock)
+{
+	double seconds;
+	char *end;
+
+	if (memchr(text, ':', length))
+		return parse_clock(text, length, ns, clock);
+	seconds = strtod(text, &end);
+	*ns = (uint64_t)(seconds * 1e9);
+	return end == text + length && seconds >= 0 && seconds <= SECONDS_MAX;
+}
+
+/* "FROM,TO". */
+static bool parse_time(const char *text, struct kb_filter *how)
+{
+	size_t length = strcspn(text, ",");
+	const char *to = text + length + 1;
+
+	/* what a sandbox does not let it read later */
+	tzset();
+	how->from = 0;
+	how->until = (uint64_t)(SECONDS_MAX * 1e9);
+	how->from_clock = how->until_clock = KB_FILTER_CAPTURE;
+	if (!text[length] || (length && !parse_moment(text, length, &how->from, &how->from_clock)) ||
+	    (*to && !parse_moment(to, strlen(to), &how->until, &how->until_clock)))
+		return false;
+	if (how->from_clock != how->until_clock || how->from <= how->until)
+		return true;
+	/* over midnight */
+	return how->from_clock == KB_FILTER_OF_DAY && how->from - how->until > NOON_NS;
 }
 
 static bool parse_id(const char *text, uint32_t *id)
@@ -87,9 +161,10 @@ enum filters_taken filters_take(struct filters *filters, int option, const char 
 		return FILTERS_WRONG;
 	case OPTION_FILTER_TIME:
 		how->has_time = true;
-		if (parse_time(value, &how->from, &how->until))
+		if (parse_time(value, how))
 			return note(filters, "time", value);
-		cli_fail("--time %s: give FROM,TO in seconds", value);
+		cli_fail("--time %s: give FROM,TO, in seconds since the beginning, or as local times: "
+			 "14:03:07.2,14:03:09 or '2026-11-28 14:03,'", value);
 		return FILTERS_WRONG;
 	}
 	return FILTERS_OTHER;

@@ -24,7 +24,8 @@ enum {
 	{ OPTION_FILTER_TID, "tid", "ID", "use only this task, or the tasks of this process" }, \
 	{ OPTION_FILTER_TIME, "time", "FROM,TO", \
 	  "use only the time from FROM to TO, in seconds since the start of\n" \
-	  "the capture; either may be left out" }
+	  "the capture, or in local time: 14:03:07.2,14:03:09; either may be\n" \
+	  "left out" }
 
 struct filters {
 	struct kb_filter how;		/* its members are set as options come */

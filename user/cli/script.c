@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/wanted.h"
 #include "cli.h"
 #include "sandbox.h"
 #include "script.h"
@@ -93,13 +94,13 @@ static enum script_kind kind_of(const struct kb_event *event)
 }
 
 static void put_event(struct script *script, const struct kb_walk *walk,
-		      const struct kb_filter *filter)
+		      const struct kb_wanted *wanted)
 {
 	int64_t from = kb_task_cpus_feed(&script->cpus, &walk->event);
 	enum script_kind kind = kind_of(&walk->event);
 	uint32_t from_cpu = from < 0 ? walk->event.core : (uint32_t)from;
 
-	if (!(script->kinds >> kind & 1) || (filter && !kb_trace_wants(script->trace, filter)))
+	if (!(script->kinds >> kind & 1) || (wanted && !kb_wanted_record(wanted, walk)))
 		return;
 	script->records++;
 	if (script->json)
@@ -170,6 +171,7 @@ static void say_what_was_written(const struct script *script)
 static int run(struct script *script)
 {
 	const struct kb_filter *filter = filters_get(&script->filters);
+	struct kb_wanted wanted;
 	struct kb_out *out;
 	const struct kb_error *first;
 	const struct kb_walk *walk;
@@ -178,10 +180,12 @@ static int run(struct script *script)
 
 	if (status)
 		return status;
+	if (filter && kb_wanted_init(&wanted, script->trace, filter, &err))
+		return cli_fail_error(&err);
 	signal(SIGPIPE, SIG_IGN);
 	out = script->line.out;
 	while ((ret = kb_trace_next(script->trace, &walk, &err)) > 0 && !kb_out_error(out))
-		put_event(script, walk, filter);
+		put_event(script, walk, filter ? &wanted : NULL);
 	if (kb_out_flush(out) == -EPIPE)
 		return CLI_OK;		/* the reader has ended, as in `| head` */
 	if (kb_out_error(out))

@@ -8,7 +8,7 @@
  *   task that runs there, a wakeup and a migration are of the task that is moved and of the one
  *   that runs meanwhile; all other records are of the task that runs;
  * - a task has the name that it has at the time of the record;
- * - times count from kb_trace_first(), and both ends belong to the time.
+ * - times count from kb_trace_first(), or are those of a clock; both ends belong to the time.
  *
  *	struct kb_filter filter = { .size = sizeof(filter), .task = "xz" };
  *
@@ -29,6 +29,14 @@
 extern "C" {
 #endif
 
+/* What a time is. */
+enum kb_filter_clock {
+	KB_FILTER_CAPTURE,	/* ns since kb_trace_first() */
+	KB_FILTER_UNIX,		/* ns since 1970, UTC */
+	KB_FILTER_OF_DAY,	/* ns since midnight, in local time, of the day on which it is nearest to
+				 * the beginning of the capture */
+};
+
 /* What is wanted. All zero behind `size`: everything. */
 struct kb_filter {
 	size_t size;			/* of this struct, as the caller knows it: sizeof() */
@@ -38,7 +46,8 @@ struct kb_filter {
 	bool has_tid;
 	uint32_t tid;			/* number of a task or of its process */
 	bool has_time;
-	uint64_t from, until;		/* ns since kb_trace_first() */
+	uint64_t from, until;		/* ns, by these clocks: */
+	enum kb_filter_clock from_clock, until_clock;
 };
 
 /*

@@ -326,8 +326,8 @@ static void begin_time(struct kb_diff_reading *reading)
 
 	if (!filter->has_time)
 		return;
-	reading->from = kb_wanted_behind(reading->trace, filter->from);
-	reading->until = kb_wanted_behind(reading->trace, filter->until);
+	reading->from = kb_wanted_from(&reading->wanted);
+	reading->until = kb_wanted_until(&reading->wanted);
 	kb_slicing_at(&reading->slicing, reading->from);
 }
 

@@ -2,23 +2,13 @@
 /* See shown.h. */
 #include "analysis/shown.h"
 
-/* @time ns behind @from, at most the last time that there is. */
-static int64_t behind(int64_t from, uint64_t time)
-{
-	int64_t sum;
-
-	if (time > INT64_MAX || __builtin_add_overflow(from, (int64_t)time, &sum))
-		return INT64_MAX;
-	return sum;
-}
-
 int64_t kb_shown_first(const struct kb_trace *trace)
 {
 	int64_t first = kb_trace_first(trace), last = kb_trace_last(trace);
 
 	if (!trace->wanted || !trace->wanted->filter.has_time)
 		return first;
-	first = behind(first, trace->wanted->filter.from);
+	first = kb_wanted_from(trace->wanted);
 	return first < last ? first : last;
 }
 
@@ -28,15 +18,14 @@ int64_t kb_shown_last(const struct kb_trace *trace)
 
 	if (!trace->wanted || !trace->wanted->filter.has_time)
 		return last;
-	until = behind(kb_trace_first(trace), trace->wanted->filter.until);
+	until = kb_wanted_until(trace->wanted);
 	return until < last ? until : last;
 }
 
 /* Cuts @slice to the wanted time; false: nothing is left of it. */
 static bool cut(const struct kb_wanted *wanted, struct kb_slice *slice)
 {
-	int64_t first = kb_trace_first(wanted->trace);
-	int64_t from = behind(first, wanted->filter.from), until = behind(first, wanted->filter.until);
+	int64_t from = kb_wanted_from(wanted), until = kb_wanted_until(wanted);
 
 	/* One of no length is wanted at the borders, too. */
 	if (slice->start < from) {

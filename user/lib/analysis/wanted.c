@@ -1,9 +1,50 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <time.h>
 
 #include "analysis/trace_inside.h"
 #include "analysis/wanted.h"
 #include "base/options.h"
+
+#define NS_PER_S	INT64_C(1000000000)
+#define NS_MOST		(INT64_MAX / 4)		/* more than 70 years: sums of these do not overflow */
+
+/*
+ * The moment of another clock, by that of the capture. A time of a day is that of the day on which the
+ * capture ended; kb_wanted_of_day() finds the right one. @base: when the capture's was 0, since 1970.
+ */
+static int64_t moment_of(const struct kb_wanted *wanted, enum kb_filter_clock clock, uint64_t ns,
+			 int64_t base)
+{
+	int64_t since = (int64_t)(ns < NS_MOST ? ns : NS_MOST), last;
+	struct tm tm = { 0 };
+	time_t seconds;
+
+	if (clock == KB_FILTER_UNIX)
+		return since - base;
+	last = kb_barman_ns(kb_trace_barman(wanted->trace),
+			    kb_trace_header(wanted->trace)->last_timestamp);
+	last = last > 0 && last < NS_MOST ? last : 0;
+	seconds = (time_t)((base + last) / NS_PER_S);
+	localtime_r(&seconds, &tm);
+	return since + last - (tm.tm_hour * 60 + tm.tm_min) * 60 * NS_PER_S - tm.tm_sec * NS_PER_S -
+	       (base + last) % NS_PER_S;
+}
+
+static int take_clocks(struct kb_wanted *wanted, struct kb_error *err)
+{
+	const struct kb_filter *filter = &wanted->filter;
+	uint64_t base = kb_trace_header(wanted->trace)->unix_base_ns;
+
+	if (!filter->has_time || (!filter->from_clock && !filter->until_clock))
+		return 0;
+	if (!base || base > NS_MOST)
+		return kb_error_set(err, -ENODATA, KB_NO_OFFSET, "the capture does not say when it was "
+				    "recorded: give times in seconds since its beginning");
+	wanted->from = moment_of(wanted, filter->from_clock, filter->from, (int64_t)base);
+	wanted->until = moment_of(wanted, filter->until_clock, filter->until, (int64_t)base);
+	return 0;
+}
 
 int kb_wanted_init(struct kb_wanted *wanted, struct kb_trace *trace, const struct kb_filter *filter,
 		   struct kb_error *err)
@@ -14,7 +55,7 @@ int kb_wanted_init(struct kb_wanted *wanted, struct kb_trace *trace, const struc
 		return ret;
 	wanted->trace = trace;
 	wanted->tasks = kb_trace_tasks(trace, err);
-	return wanted->tasks ? 0 : -ENOMEM;
+	return wanted->tasks ? take_clocks(wanted, err) : -ENOMEM;
 }
 
 /* Whether a record moves a task that need not be the one that runs. */

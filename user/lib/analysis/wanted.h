@@ -10,11 +10,15 @@
 
 struct kb_wanted {
 	struct kb_filter filter;
+	int64_t from, until;		/* times of other clocks than the capture's */
 	struct kb_trace *trace;
 	const struct kb_tasks *tasks;
 };
 
-/* Returns 0 or -ENOMEM; -EINVAL: @filter has a size that can't be right. NULL wants everything. */
+/*
+ * Returns 0 or -ENOMEM; -EINVAL: @filter has a size that can't be right; -ENODATA: the capture does
+ * not say when it was recorded, and @filter asks for it. NULL wants everything.
+ */
 int kb_wanted_init(struct kb_wanted *wanted, struct kb_trace *trace, const struct kb_filter *filter,
 		   struct kb_error *err);
 
@@ -35,34 +39,65 @@ static inline bool kb_wanted_cpu(const struct kb_wanted *wanted, uint32_t core)
 	return kb_cpus_have(wanted->filter.cpus, wanted->filter.nr_cpu_words, core);
 }
 
-static inline bool kb_wanted_time(const struct kb_wanted *wanted, int64_t ns)
-{
-	uint64_t since;
-
-	if (!wanted->filter.has_time)
-		return true;
-	since = (uint64_t)ns - (uint64_t)kb_trace_first(wanted->trace);
-	return since >= wanted->filter.from && since <= wanted->filter.until;
-}
-
 /* The moment @ns behind the beginning of @trace. */
 static inline int64_t kb_wanted_behind(const struct kb_trace *trace, uint64_t ns)
 {
-	uint64_t most = (uint64_t)INT64_MAX - (uint64_t)kb_trace_first(trace);
+	int64_t sum;
 
-	return (int64_t)((uint64_t)kb_trace_first(trace) + (ns < most ? ns : most));
+	if (ns > INT64_MAX || __builtin_add_overflow(kb_trace_first(trace), (int64_t)ns, &sum))
+		return INT64_MAX;
+	return sum;
+}
+
+#define KB_DAY_NS	(INT64_C(86400) * 1000000000)
+
+/* The time of day @ns on the day on which it is nearest to the beginning of @trace. */
+static inline int64_t kb_wanted_of_day(const struct kb_trace *trace, int64_t ns)
+{
+	int64_t behind, half;
+
+	/* times of a hostile capture may be anything */
+	if (__builtin_sub_overflow(ns, kb_trace_first(trace), &behind) || behind > INT64_MAX / 2 ||
+	    behind < INT64_MIN / 2)
+		return ns;
+	half = behind < 0 ? -KB_DAY_NS / 2 : KB_DAY_NS / 2;
+	return (int64_t)((uint64_t)ns - (uint64_t)((behind + half) / KB_DAY_NS * KB_DAY_NS));
+}
+
+/* An end of the time that is wanted, which is @moment by a clock that is not the capture's. */
+static inline int64_t kb_wanted_end(const struct kb_wanted *wanted, enum kb_filter_clock clock,
+				    uint64_t ns, int64_t moment)
+{
+	return clock == KB_FILTER_CAPTURE ? kb_wanted_behind(wanted->trace, ns) :
+	       clock == KB_FILTER_UNIX    ? moment :
+					    kb_wanted_of_day(wanted->trace, moment);
+}
+
+/* The time that is wanted, as kb_barman_ns(), if the filter has one. */
+static inline int64_t kb_wanted_from(const struct kb_wanted *wanted)
+{
+	return kb_wanted_end(wanted, wanted->filter.from_clock, wanted->filter.from, wanted->from);
+}
+
+static inline int64_t kb_wanted_until(const struct kb_wanted *wanted)
+{
+	return kb_wanted_end(wanted, wanted->filter.until_clock, wanted->filter.until, wanted->until);
+}
+
+static inline bool kb_wanted_time(const struct kb_wanted *wanted, int64_t ns)
+{
+	return !wanted->filter.has_time ||
+	       (ns >= kb_wanted_from(wanted) && ns <= kb_wanted_until(wanted));
 }
 
 /* The moment nearest to @ns in the time that is wanted. */
 static inline int64_t kb_wanted_nearest(const struct kb_wanted *wanted, int64_t ns)
 {
-	int64_t from, until;
-
 	if (!wanted->filter.has_time)
 		return ns;
-	from = kb_wanted_behind(wanted->trace, wanted->filter.from);
-	until = kb_wanted_behind(wanted->trace, wanted->filter.until);
-	return ns < from ? from : ns > until ? until : ns;
+	if (ns > kb_wanted_until(wanted))
+		ns = kb_wanted_until(wanted);
+	return ns < kb_wanted_from(wanted) ? kb_wanted_from(wanted) : ns;
 }
 
 /* How much of the time from @start until @end is wanted, ns. Hostile ones differ by up to 2^64. */
