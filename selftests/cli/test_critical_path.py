@@ -40,9 +40,9 @@ def check_table(tmp, what, links):
                      "gap": int(link["gap"])} for link in links], (rows, links)
 
 
-def path(tmp, what, status=0):
+def path(tmp, what, *options, status=0):
     """The head, and (what, task, from, until in ms, who) of each link."""
-    done = tap.run("report", "--critical-path", what, "--json", cwd=tmp)
+    done = tap.run("report", "--critical-path", what, "--json", *options, cwd=tmp)
     assert done.returncode == status, done
     head, *links = [json.loads(line) for line in done.stdout.splitlines()]
     assert head["links"] == len(links)
@@ -51,7 +51,7 @@ def path(tmp, what, status=0):
         assert link["at_ns"] == at, (links, "a gap or an overlap")
         at += link["ns"]
     assert not links or at == head["until_ns"], (head, links)
-    if not status:
+    if not status and not options:
         check_table(tmp, what, links)
     return head, [(link["what"], link["task"], link["at_ns"] / MS, (link["at_ns"] + link["ns"]) / MS,
                    link.get("by_name")) for link in links]
@@ -166,6 +166,20 @@ def a_workqueue_leads_to_its_worker_and_on_to_who_asked(tmp):
         ("run", "kworker/1:0", 7, 15, None), ("run", "first", 15, 20, None)]
 
 
+def a_path_ends_and_begins_in_the_time_that_is_wanted(tmp):
+    a_chain_of_pipes_leads_through_all_writers(tmp)
+    head, links = path(tmp, "third", "--time", "0.012,0.025")
+    assert (head["from_ns"], head["until_ns"]) == (12 * MS, 25 * MS), head
+    assert links == [("run", "second", 12, 20, None), ("queue", "third", 20, 22, None),
+                     ("run", "third", 22, 25, None)], links
+    # it was woken, and ran later
+    done = tap.run("report", "--critical-path", "third", "--time", "0.002,0.021", cwd=tmp)
+    assert done.returncode == 2 and "no task 'third' ran in the time that is wanted" in done.stderr, done
+    assert path(tmp, "second", "--time", ",0.005")[0]["until_ns"] == 1 * MS
+    done = tap.run("report", "--critical-path", "a..b", "--time", "0,1", cwd=tmp)
+    assert done.returncode == 2 and "two marks are the time" in done.stderr, done
+
+
 def marks_choose_a_time(tmp):
     capture = new(cores=2)
     capture.switch(0, 0, FIRST)
@@ -198,7 +212,7 @@ def what_is_not_there_is_said(tmp):
 
 def options_that_choose_are_refused(tmp):
     what_a_task_waits_for_at_the_end_is_no_part(tmp)
-    for option in ["--latency"], ["--irq"], ["--task", "first"], ["--time", "0,1"], ["-C", "0"]:
+    for option in ["--latency"], ["--irq"], ["--task", "first"], ["--tid", "7"], ["-C", "0"]:
         done = tap.run("report", "--critical-path", "first", *option, cwd=tmp)
         assert done.returncode == 2 and "a report of its own" in done.stderr, done
 

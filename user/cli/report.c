@@ -365,10 +365,12 @@ int cmd_report(int argc, char **argv)
 			return cli_usage(option == 'h', &usage);
 		}
 	}
-	if (report.critical_path && (report.latency || report.irq || report.filters.text)) {
+	if (report.critical_path &&
+	    (report.latency || report.irq || report.filters.how.cpus || report.filters.how.task ||
+	     report.filters.how.has_tid)) {
 		filters_release(&report.filters);
-		return cli_fail("--critical-path is a report of its own, and of the whole time: leave "
-				"out --latency, --irq and options that choose tasks, CPUs or times");
+		return cli_fail("--critical-path is a report of its own, and goes where waits lead: leave "
+				"out --latency, --irq and options that choose tasks or CPUs");
 	}
 	report.path = cli_input(report.path, argc, argv, CLI_CAPTURE);
 	if (!report.path)

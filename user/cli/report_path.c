@@ -114,7 +114,7 @@ static int make(struct report *report, const struct kb_path_options *how, bool j
 
 int report_path(struct report *report, bool json)
 {
-	struct kb_path_options how = { .size = sizeof(how) };
+	struct kb_path_options how = { .size = sizeof(how), .filter = report->how.filter };
 	char *text = strdup(report->critical_path);
 	int status;
 

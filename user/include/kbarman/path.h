@@ -38,6 +38,8 @@ struct kb_path_options {
 	const char *from, *until;	/* texts of annotations: from the first one with this text
 				 * to the first one behind it with that, backwards from the
 				 * task that wrote `until` */
+	const struct kb_filter *filter;	/* only its time: the path of a task ends where the task
+				 * ran last in that time, and begins in it. NULL: all */
 };
 
 enum kb_link_kind {
@@ -74,7 +76,7 @@ struct kb_path {
 /*
  * Find the path. Reads all of @trace, or up to the second mark. @trace must live as long as the
  * path. Returns 0; 1 if the capture is damaged: @err says where; -ENOENT if there is no such task
- * or mark: @err says which; or what kb_latency_create() returns.
+ * or mark in the time that is wanted: @err says which; or what kb_latency_create() returns.
  */
 int kb_path_create(const struct kb_path **out, struct kb_trace *trace,
 		   const struct kb_path_options *options, struct kb_error *err);

@@ -13,6 +13,7 @@
 #include "analysis/history.h"
 #include "analysis/origin.h"
 #include "analysis/waker.h"
+#include "analysis/wanted.h"
 #include "base/options.h"
 #include "base/table.h"
 
@@ -43,6 +44,7 @@ struct task {
 struct path {
 	struct kb_path shown;	/* the result; the first member */
 	struct kb_path_options how;
+	struct kb_wanted wanted;
 	struct kb_trace *trace;
 	struct kb_tiles *tiles;
 	struct kb_history *history;
@@ -348,6 +350,13 @@ static void tidy(struct path *path)
 		links[i].in_gap = kb_gaps_overlap(&path->gaps, links[i].start, links[i].end);
 }
 
+/* Did it run in the time that is wanted? */
+static bool task_ran(const struct path *path, const struct task *task)
+{
+	return !path->wanted.filter.has_time || task->state == TASK_RUNS ||
+	       task->ran > kb_wanted_from(&path->wanted);
+}
+
 /* The task with the name or number that ran last. */
 static struct task *find_task(struct path *path)
 {
@@ -367,25 +376,26 @@ static struct task *find_task(struct path *path)
 		if (!found || task->ran > found->ran)
 			found = task;
 	}
-	return found;
+	return found && task_ran(path, found) ? found : NULL;
 }
 
 static int finish_task(struct path *path, const struct kb_walk *last, struct kb_error *err)
 {
 	struct task *task = find_task(path);
+	const char *where = path->how.filter ? "the time that is wanted" : "this capture";
 	uint32_t head;
 
 	if (!task && path->how.has_tid)
-		return kb_error_set(err, -ENOENT, KB_NO_OFFSET, "no task %u ran in this capture",
-				    path->how.tid);
+		return kb_error_set(err, -ENOENT, KB_NO_OFFSET, "no task %u ran in %s", path->how.tid,
+				    where);
 	if (!task)
-		return kb_error_set(err, -ENOENT, KB_NO_OFFSET, "no task '%s' ran in this capture",
-				    path->how.task);
+		return kb_error_set(err, -ENOENT, KB_NO_OFFSET, "no task '%s' ran in %s",
+				    path->how.task, where);
 	if (task->state == TASK_RUNS && last && add_run(path, task, last))
 		return no_memory(err);
 	path->shown.task_id = (uint32_t)task->key;
 	path->shown.ticks = task->ran_ticks;
-	path->shown.from = task->first;
+	path->shown.from = kb_wanted_nearest(&path->wanted, task->first);
 	path->shown.until = task->ran;
 	/* what it waits for at the end is not part of it */
 	head = task->before == KB_CHAIN_NONE ? task->head : task->before;
@@ -420,7 +430,8 @@ static int prepare(struct path *path, struct kb_error *err)
 
 	if (!ret && !kb_trace_tasks(path->trace, err))
 		ret = -ENOMEM;
-	ret = ret ?: kb_gaps_read(&path->gaps, path->trace, err);
+	ret = ret ?: kb_wanted_init(&path->wanted, path->trace, path->how.filter, err) ?:
+	      kb_gaps_read(&path->gaps, path->trace, err);
 	if (ret)
 		return ret;
 	kb_chains_init(&path->chains, LINKS_MAX);
@@ -438,6 +449,9 @@ static int take_options(struct path *path, const struct kb_path_options *options
 
 	if (ret)
 		return ret;
+	if (path->how.filter && path->how.until)
+		return kb_error_set(err, -EINVAL, KB_NO_OFFSET,
+				    "two marks are the time of a critical path: no other one can be chosen");
 	if (path->how.until ? !path->how.from : !path->how.task && !path->how.has_tid)
 		return kb_error_set(err, -EINVAL, KB_NO_OFFSET,
 				    "a critical path needs a task or two marks");
@@ -447,9 +461,17 @@ static int take_options(struct path *path, const struct kb_path_options *options
 static int read_all(struct path *path, struct kb_error *err)
 {
 	const struct kb_walk *walk = NULL;
+	struct kb_walk end;
 	int ret = 0;
 
 	while ((path->ended = kb_trace_next(path->trace, &walk, err)) > 0) {
+		if (path->how.filter && kb_wanted_nearest(&path->wanted, walk->ns) < walk->ns) {
+			/* what runs there runs until the end of the time */
+			end = *walk;
+			end.ns = kb_wanted_until(&path->wanted);
+			walk = &end;
+			break;
+		}
 		ret = feed_tiles(path, walk) ?: feed(path, walk);
 		if (ret)
 			return no_memory(err);
