@@ -183,7 +183,7 @@ def all_bytes(path):
         return "".join(str(list(group.values())) for file in parquet.files_of(path)
                        for group in parquet.File(file).groups).encode()
     names = [path] if os.path.isfile(path) else \
-        [os.path.join(path, name) for name in sorted(os.listdir(path))]
+        sorted(os.path.join(folder, name) for folder, _, files in os.walk(path) for name in files)
     data = b""
     for name in names:
         with open(name, "rb") as file:

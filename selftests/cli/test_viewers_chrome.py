@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """convert --to chrome: JSON, and what it says is what the capture says."""
+import bisect
 import collections
 import decimal
 import json
@@ -10,6 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tap  # noqa: E402
 import viewers  # noqa: E402
+from latency_capture import Late  # noqa: E402
 
 CPUS, INTERRUPTS = 0, 4194305
 MOMENTS = "migrate", "softirq_raise", "idle_miss"
@@ -23,9 +25,9 @@ def ns(time):
 
 
 class Trace:
-    def __init__(self, tmp, path):
+    def __init__(self, tmp, path, *options):
         out = os.path.join(tmp, "out.json")
-        viewers.convert(path, "chrome", out)
+        viewers.convert(path, "chrome", out, *options)
         viewers.load_json(out)      # strict
         with open(out, encoding="utf-8") as file:
             self.document = json.load(file, parse_float=str)
@@ -143,13 +145,45 @@ def sources_are_slices_arrows_and_moments(tmp):
     assert trace.processes[INTERRUPTS, 0] == "Interrupts" and trace.threads[INTERRUPTS, 0] == "CPU 0"
     assert (INTERRUPTS, 1) not in trace.threads, trace.threads
     assert sorted(trace.arrows) == [
-        (1, "f", 0, 2000), (1, "s", 0, 1600), (2, "f", 1, 2750), (2, "s", 0, 2500)], trace.arrows
+        (1, "f", 0, 2001), (1, "s", 0, 1600), (2, "f", 1, 2751), (2, "s", 0, 2500)], trace.arrows
     assert sorted(trace.moments, key=lambda moment: moment[2]) == [
         ("softirq_raise", 0, 1100, {"id": 3, "cpu": 0}), ("migrate", 0, 1650, {"id": 11, "cpu": 0}),
         ("idle_miss", 1, 2700, {"id": 2, "cpu": 1})], trace.moments
     # a kind of a later release is a value, and nothing is both
     assert [value[:3] for value in trace.values] == [
         ("series", 2600, "CPU 1 kHz"), ("series", 2800, "CPU 1 Wakeups")], trace.values
+
+
+def slices_at_arrows(trace):
+    """As trace_processor finds them: of those that stand before, the one on the CPU that began last."""
+    begins = collections.defaultdict(list)
+    for row in sorted(trace.slices, key=lambda row: row[2]):
+        begins[row[1]].append((row[2], row[4]))
+    for _, phase, cpu, time in trace.arrows:
+        at = bisect.bisect_left(begins[cpu], (time,))
+        yield phase, cpu, begins[cpu][at - 1][1] if at else None
+
+
+def arrows_have_a_slice_at_both_ends(tmp):
+    c = Late(cores=2)
+    for task in 7, 8, 9:
+        c.task(task, f"task{task}")
+    c.switch(0, 1000, 7)
+    c.waking(1, 1100, 9, 8, cpu=0)      # nobody knows yet what CPU 1 runs
+    c.waking(0, 1200, 7, 9, cpu=1)
+    c.switch(1, 1300, 9)
+    c.switch(0, 1400, 8, blocked=True, state=1)
+    c.waking(1, 1500, 9, 7, cpu=0)
+    c.switch(0, 1600, 7, blocked=True, state=1)
+    c.switch(1, 1700, 0, blocked=True, state=1)
+    path = c.save(os.path.join(tmp, "a.cap"))
+    trace = Trace(tmp, path)
+    assert list(slices_at_arrows(trace)) == [
+        ("s", 0, "task7"), ("f", 1, "task9"), ("s", 1, "task9"), ("f", 0, "task7")], trace.arrows
+    for path in path, viewers.sources().save(os.path.join(tmp, "b.cap")), *viewers.real_captures():
+        for options in [], ["--tid", "7"], ["--tid", "11"], ["--cpu", "0"], ["--time", "0.000001,"]:
+            trace = Trace(tmp, path, *options)
+            assert all(found for _, _, found in slices_at_arrows(trace)), (path, options)
 
 
 def samples_of_the_idle_task_are_in_the_threads_of_the_cpus(tmp):

@@ -44,6 +44,7 @@ static int note_wakeup(struct kb_arrows *arrows, const struct kb_walk *walk)
 		.from_core = event->core,
 		.context = event->custom_counter.context,
 		.is_new = event->custom_counter.what == KB_WHAT_WAKING_NEW,
+		.waker_known = walk->known,
 		.timestamp = event->timestamp,
 		.from = walk->ns,
 	};

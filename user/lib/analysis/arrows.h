@@ -19,6 +19,7 @@ struct kb_arrow {
 	uint32_t from_core, to_core;
 	uint8_t context;		/* enum kb_context: what woke */
 	bool is_new;			/* it runs for the first time */
+	bool waker_known;		/* before that record it was known already who ran there */
 	uint64_t timestamp;		/* ticks: when it was woken */
 	int64_t from, to;		/* ns */
 };

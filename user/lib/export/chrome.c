@@ -503,11 +503,28 @@ static void write_flow(struct chrome *x, const char *phase, uint32_t core, int64
 	end(x);
 }
 
+/* Whether both ends of an arrow are in slices. Without one trace_processor counts an error. */
+static bool has_slices(const struct chrome *x, const struct kb_arrow *wakeup)
+{
+	const struct kb_wanted *wanted = x->trace->wanted;
+
+	return wakeup->waker_known &&
+	       (!wanted || (kb_wanted_cpu(wanted, wakeup->from_core) &&
+			    kb_wanted_task(wanted, wakeup->waker, wakeup->timestamp) &&
+			    kb_wanted_task(wanted, wakeup->task_id, wakeup->timestamp)));
+}
+
+/*
+ * trace_processor puts an end into the slice that began last. What begins at the same time may stand
+ * behind, so the end comes a nanosecond later.
+ */
 static void write_wakeup(struct chrome *x, const struct kb_arrow *wakeup)
 {
+	if (!has_slices(x, wakeup))
+		return;
 	x->flows++;
 	write_flow(x, "s", wakeup->from_core, wakeup->from);
-	write_flow(x, "f", wakeup->to_core, wakeup->to);
+	write_flow(x, "f", wakeup->to_core, wakeup->to + (wakeup->to < INT64_MAX));
 }
 
 /* A migration, a softirq that is asked for, and an idle state that did not pay. */
