@@ -138,6 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	sections.extab = section(&input, data[5], 0x110000);
 	sections.init[0] = section(&input, data[1] >> 2, 0x140000);
 	sections.vdso = section(&input, 255, 0x130000);
+	sections.go = sections.vdso;
 	kb_unwind_compile(&rows, &sections, NULL);
 	if (!rows.header)
 		return 0;

@@ -12,6 +12,7 @@
 #define FILE_AT		0x10000U	/* code of a file, with tables */
 #define OTHER		0x14000U	/* code of that file with another rule */
 #define NO_TABLE	0x18000U	/* code of that file that has none */
+#define CONTEXT		0x1c000U	/* a function behind it */
 #define FILE_END	0x20000U
 #define JIT		0x50000U	/* code that is in no file */
 #define SP		0x700000U
@@ -40,6 +41,8 @@ static void begin_two(struct sample *sample, uint16_t elf, const struct kb_unwin
 	kb_unwind_builder_row(&builder, FILE_AT, kb_unwind_builder_rule(&builder, steps), true);
 	kb_unwind_builder_row(&builder, OTHER, kb_unwind_builder_rule(&builder, other), true);
 	kb_unwind_builder_row(&builder, NO_TABLE, kb_unwind_builder_rule(&builder, &none), false);
+	kb_unwind_builder_row(&builder, CONTEXT, kb_unwind_builder_rule(&builder, steps), true);
+	kb_unwind_builder_row(&builder, FILE_END, kb_unwind_builder_rule(&builder, &none), false);
 	kb_unwind_builder_finish(&builder, &sample->rows);
 	kb_unwind_builder_release(&builder);
 	sample->stack = (struct kb_unwind_stack) {
@@ -319,12 +322,35 @@ static void try_saved(uint64_t place, const char *name)
 	tap_ok(gives(&s, (uint64_t[]) { FILE_AT + 4, NO_TABLE + 8, 0 }), name);
 }
 
+/* makecontext() makes the first function of a stack return to where another one begins. */
+static void try_context(void)
+{
+	static struct sample s;
+
+	begin(&s, EM_X86_64, amd64);
+	has(&s, KB_UNWIND_PC, FILE_AT + 0x10);
+	has(&s, 7, SP);
+	keeps(&s, SP + 24, FILE_AT + 0x20);
+	keeps(&s, SP + 56, CONTEXT);
+	keeps(&s, SP + 88, FILE_AT + 0x30);	/* what is on that stack beside */
+	tap_ok(gives(&s, (uint64_t[]) { FILE_AT + 0x10, FILE_AT + 0x20, 0 }) &&
+	       s.chain.end == KB_UNWIND_WHOLE, "a_context_begins_with_its_function");
+
+	begin(&s, EM_X86_64, amd64);
+	has(&s, KB_UNWIND_PC, FILE_AT + 0x10);
+	has(&s, 7, SP);
+	keeps(&s, SP + 24, CONTEXT + 1);
+	tap_ok(gives(&s, (uint64_t[]) { FILE_AT + 0x10, CONTEXT + 1, 0 }) &&
+	       s.chain.end != KB_UNWIND_WHOLE, "a_call_returns_behind_where_a_function_begins");
+}
+
 int main(void)
 {
 	try_link();
 	try_forgotten();
 	try_prologue();
 	try_frame();
+	try_context();
 	try_scratch();
 	try_end(true);
 	try_end(false);

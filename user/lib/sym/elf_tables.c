@@ -58,6 +58,8 @@ static void take_section(struct kb_elf_tables *tables, Elf_Scn *scn, const GElf_
 		sections->extab = raw(scn, shdr);
 	else if (strcmp(name, ".gnu_debugdata") == 0)
 		tables->minidebug = scn;
+	else if (strcmp(name, ".gopclntab") == 0 || strcmp(name, ".data.rel.ro.gopclntab") == 0)
+		sections->go = raw(scn, shdr);
 	else if (strcmp(name, ".init") == 0)
 		sections->init[0] = raw(scn, shdr);
 	else if (strcmp(name, ".fini") == 0)

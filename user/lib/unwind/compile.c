@@ -83,6 +83,15 @@ static void compile_init(struct compiler *compiler, const struct kb_unwind_funct
 	}
 }
 
+static void no_caller(struct kb_unwind_rule *rule, const struct kb_unwind_machine *machine)
+{
+	const uint8_t ra = machine->link ?: machine->nr - 1U;
+
+	kb_unwind_rule_begin(rule, ra, 0);
+	kb_unwind_rule_step(rule, KB_UNWIND_CFA_BASE, 0, machine->sp, 0);
+	kb_unwind_rule_step(rule, KB_UNWIND_UNDEFINED, ra, 0, 0);
+}
+
 static void compile_function(struct compiler *compiler, const struct kb_unwind_function *function)
 {
 	struct kb_exidx exidx = kb_unwind_exidx_of(&compiler->functions);
@@ -97,6 +106,8 @@ static void compile_function(struct compiler *compiler, const struct kb_unwind_f
 	}
 	if (function->source == KB_UNWIND_EXIDX)
 		kb_exidx_rule(&exidx, function->at, &compiler->rule);
+	else if (function->source == KB_UNWIND_START)
+		no_caller(&compiler->rule, compiler->functions.machine);
 	else
 		kb_unwind_signal_frame(&compiler->rule, compiler->functions.machine);
 	add_row(compiler, function->start, true);

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "unwind/functions.h"
+#include "unwind/go_starts.h"
 #include "unwind/init_code.h"
 #include "unwind/signal_frame.h"
 
@@ -139,12 +140,26 @@ static bool find_init(struct kb_unwind_functions *functions)
 	return true;
 }
 
+static bool find_starts(struct kb_unwind_functions *functions)
+{
+	struct kb_go_starts starts;
+	uint64_t start, end;
+
+	kb_go_starts_begin(&starts, &functions->sections->go, functions->swap);
+	while (kb_go_starts_next(&starts, &start, &end))
+		if (!add_function(functions, (struct kb_unwind_function) {
+				.start = start, .end = end, .source = KB_UNWIND_START }))
+			return false;
+	return true;
+}
+
 static bool find_all(struct kb_unwind_functions *functions)
 {
 	for (uint8_t source = 0; source < KB_UNWIND_FRAMES; source++)
 		if (!find_frames(functions, source))
 			return false;
-	return find_exidx(functions) && find_trampolines(functions) && find_init(functions);
+	return find_exidx(functions) && find_trampolines(functions) && find_init(functions) &&
+	       find_starts(functions);
 }
 
 static int compare(const void *a, const void *b)

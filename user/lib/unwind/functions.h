@@ -28,6 +28,7 @@ struct kb_unwind_sections {
 	struct kb_unwind_section exidx, extab;	/* 32-bit Arm; comes last */
 	struct kb_unwind_section vdso;	/* the code of a vdso; other files don't have any */
 	struct kb_unwind_section init[KB_UNWIND_INITS];	/* the code of .init and .fini */
+	struct kb_unwind_section go;	/* .gopclntab */
 };
 
 /* Which table describes a function: a number of frames[], or one of these. */
@@ -35,6 +36,7 @@ enum kb_unwind_source {
 	KB_UNWIND_EXIDX = KB_UNWIND_FRAMES,
 	KB_UNWIND_HANDLERS_END,		/* where signal handlers return to */
 	KB_UNWIND_INIT,			/* no table: it is known by its instructions */
+	KB_UNWIND_START,		/* it has no caller */
 };
 
 struct kb_unwind_function {

@@ -63,7 +63,7 @@ struct kb_unwind_step {
 #define KB_UNWIND_MAX_STEPS	48U	/* of a rule, with its header */
 
 #define KB_UNWIND_MAGIC		"kbunwind"
-#define KB_UNWIND_VERSION	2U	/* of the layout and of what the compiler makes */
+#define KB_UNWIND_VERSION	3U	/* of the layout and of what the compiler makes */
 
 struct kb_unwind_header {
 	char magic[8];

@@ -202,6 +202,20 @@ static bool is_start(const struct walk *walk, const struct kb_unwind_step *no_ru
 	       high - sp < 4U * walk->machine->word;
 }
 
+/*
+ * No call returns to where a function begins: makecontext() has put the address there, as the
+ * caller of the first function of a stack. The frame in front of it is the last one.
+ */
+static bool is_context(const struct kb_unwind_rows *rows, const struct kb_unwind_step *no_rule,
+		       const struct kb_unwind_frame *frame, uint64_t bias)
+{
+	struct kb_unwind_bounds bounds;
+
+	return !frame->exact && no_rule->offset == KB_UNWIND_UNCOVERED &&
+	       kb_unwind_function_at(rows, frame->pc - bias, &bounds) &&
+	       bounds.start == frame->pc - bias;
+}
+
 /* The rule of @frame; NULL: there is none. Sets the end of the chain. */
 static const struct kb_unwind_step *find_rule(struct kb_unwind_chain *chain, struct walk *walk,
 					      const struct kb_unwind_frame *frame,
@@ -219,6 +233,10 @@ static const struct kb_unwind_step *find_rule(struct kb_unwind_chain *chain, str
 	if (rule->what == KB_UNWIND_RULE)
 		return rule;
 	walk->end = is_start(walk, rule) ? KB_UNWIND_WHOLE : KB_UNWIND_REFUSED;
+	if (is_context(rows, rule, frame, bias)) {
+		walk->end = KB_UNWIND_WHOLE;
+		chain->nr--;
+	}
 	chain->reason = rule->offset;
 	return NULL;
 }
