@@ -135,14 +135,87 @@ def a_spool_survives_what_is_no_fault_of_its_requests(tmp):
             assert result.returncode == 3 and why in result.stderr, (status, result)
             assert "3 earlier requests stay" in result.stderr and "hidden" not in result.stderr, (status, result)
             assert [open(os.path.join(spool, name), "rb").read() for name in kept(tmp)] == whole, status
-            # the server is left alone, unless it is only this request that it does not take
-            assert len(collector.asked) - asked == {413: 3, 307: 6}.get(status, 1), status
-        collector.answers = [413]
-        result = push(collector.url, "--spool", spool, "--spool-only")
-        assert result.returncode == 3 and "sent 2 requests" in result.stderr and len(kept(tmp)) == 1, result
+            # the server is left alone, unless it is only this request that it does not take; that is sent in parts
+            assert len(collector.asked) - asked == {413: 9, 307: 6}.get(status, 1), status
+        collector.answers = []
         assert push(collector.url, "--spool", spool, "--spool-only").returncode == 0
         assert not kept(tmp) and len(collector.taken) == len(set(collector.taken)) == minutes
         assert sorted(collector.taken) == sorted(data.split(b"\n\n", 1)[1] for data in whole)
+
+
+def many_programs(tmp, programs=6):
+    """One request with two profiles of each program, with chains of its own."""
+    c = CaptureWriter(cores=1)
+    rng = random.Random(3)
+    for tid in range(5, 5 + programs):
+        c.task(tid, b"program%d" % tid)
+        c.map(tid, 0, 2**32, 0, b"[anon]")
+    for step in range(40 * programs):
+        c.sample(0, BASE + step * 1000, 5 + step % programs, rng.randrange(2**30),
+                 chain=[rng.randrange(2**30) for _ in range(5)])
+    return c.save(os.path.join(tmp, "many.cap"))
+
+
+def no_more_than(limit):
+    """Answers for a collector that takes no larger requests."""
+    return [lambda handler: 413 if int(handler.headers["Content-Length"]) > limit else 200] * 1000
+
+
+def samples_of(requests):
+    return sorted(str((profile["id"], profile["resource"], profile["type"], sample)) for request in requests
+                  for profile in request.profiles for sample in profile["samples"])
+
+
+def a_request_that_is_too_large_is_sent_in_halves(tmp):
+    path, spool = many_programs(tmp), os.path.join(tmp, "spool")
+    with Collector() as collector:
+        assert push(collector.url, path).returncode == 0
+        whole = collector.requests()[0]
+        size = len(collector.taken[0])
+    sizes = set()
+    for limit in size // 2, size // 4:
+        with Collector(*no_more_than(limit)) as collector:
+            result = push(collector.url, path, "--retry", 0)
+            assert result.returncode == 0 and "it is sent in parts" in result.stderr, result
+            assert f"sent {len(collector.taken)} requests: 240 samples" in result.stderr, result
+            assert len(collector.taken) > 2 and samples_of(collector.requests()) == samples_of([whole])
+            sizes |= {len(body) for body in collector.taken}
+    # what no profile can be sent with stays, and it alone
+    with Collector(*no_more_than(max(sizes) // 8)) as collector:
+        result = push(collector.url, path, "--retry", 0, "--spool", spool)
+        assert result.returncode == 3 and "raise its limit" in result.stderr and not collector.taken, result
+        assert "kept 1 request: 240 samples" in result.stderr and len(kept(tmp)) == 1, result
+        collector.answers = [413, 413, 200, 413] + no_more_than(0)
+        result = push(collector.url, "--spool", spool, "--spool-only")
+        assert result.returncode == 3 and "1 earlier request stays" in result.stderr and len(kept(tmp)) == 1, result
+        some = len(ids(collector.taken))
+        assert 0 < some < len(whole.profiles), some
+        collector.answers = []
+        result = push(collector.url, "--spool", spool, "--spool-only")
+        assert result.returncode == 0 and not kept(tmp) and "sent 1 request" in result.stderr, result
+        assert samples_of(collector.requests()) == samples_of([whole])
+
+
+def a_spool_that_is_refused_is_kept_until_another_request_is_taken(tmp):
+    """A server that takes nothing at all refuses for another reason than what a request says."""
+    spool = os.path.join(tmp, "spool")
+    for status in 400, 415, 422:
+        with Collector(503) as collector:
+            assert push(collector.url, capture(tmp, 12), "--retry", 0, "--spool", spool).returncode == 3
+            wrong = {"status": status, "body": field(2, b"no tenant"), "headers": {"Content-Type": "text/plain"}}
+            collector.answers = [wrong] * 100
+            asked = len(collector.asked)
+            result = push(collector.url, capture(tmp, 3, "b.cap", 0x9000), "--spool", spool)
+            assert result.returncode == 3 and "no tenant" in result.stderr and "may be right" in result.stderr, result
+            # not each of them is sent again and again to who takes none
+            assert len(kept(tmp)) == 15 and len(collector.asked) - asked < 12, (status, len(collector.asked) - asked)
+            # those that are wrong do not keep others back
+            collector.answers = [wrong] * 8
+            result = push(collector.url, "--spool", spool, "--spool-only")
+            assert result.returncode == 1 and "lost 8 requests: 16 samples" in result.stderr, result
+            assert "sent 1 request" in result.stderr and len(kept(tmp)) == 6, (result, kept(tmp))
+            result = push(collector.url, "--spool", spool, "--spool-only")
+            assert result.returncode == 0 and len(set(collector.taken)) == 7 and not kept(tmp), result
 
 
 def a_request_follows_its_server_to_another_path(tmp):
@@ -188,12 +261,24 @@ def what_a_server_rejects_is_said(tmp):
 
 
 def an_answer_that_is_no_answer_is_said_and_nothing_is_sent_twice(tmp):
-    page = {"status": 200, "body": b"<html>log in</html>", "headers": {"Content-Type": "text/html"}}
-    with Collector(page) as collector:
+    with Collector({"status": 200, "body": b"thank you"}) as collector:
         result = push(collector.url, capture(tmp), "--spool", os.path.join(tmp, "spool"))
         assert result.returncode == 1 and "something that is not OTLP" in result.stderr, result
         assert "not known what became of 1 request: 2 samples" in result.stderr
         assert len(collector.asked) == 1 and not kept(tmp)
+
+
+def a_page_for_people_takes_nothing(tmp):
+    """A portal answers everything with its own page."""
+    page = {"status": 200, "body": b"\r\n <!DOCTYPE html>log in", "headers": {"Content-Type": "text/html"},
+            "not_taken": True}
+    for kind in "--otlp", "--pprof":
+        with Collector(page) as collector:
+            result = tap.run("push", kind, collector.url, capture(tmp, 3), "--spool", os.path.join(tmp, "spool"))
+            assert result.returncode == 3 and "page for people" in result.stderr, result
+            assert len(collector.asked) == 1 and kept(tmp), collector.asked
+            result = tap.run("push", kind, collector.url, "--spool", os.path.join(tmp, "spool"), "--spool-only")
+            assert result.returncode == 0 and not kept(tmp), result
 
 
 def without_a_spool_it_is_said_what_is_lost(tmp):

@@ -228,7 +228,7 @@ def everything_at_once(tmp):
     small = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48k", "tmpfs", disk], capture_output=True,
                            check=False).returncode == 0
     spool, want, lost, unclear = os.path.join(disk, "spool"), {}, 0, 0
-    page = {"status": 200, "body": b"<html>log in</html>", "not_taken": True}
+    page = {"status": 200, "body": b"thank you", "not_taken": True}
     bad = [429, 500, 503, cut, cut_in_the_body, garbage, page]
     try:
         with Collector() as collector, Cable(collector.url) as cable:

@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/size.h"
 #include "cli.h"
+#include "export/otlp_split.h"
 #include "export/parca.h"
 #include "push_encode.h"
 #include "push_http.h"
@@ -29,6 +30,7 @@
 #define ATTRIBUTES_MAX	32
 #define SPOOL_BYTES	(64ULL << 20)
 #define SUM_MAX		128	/* bytes of a sum as text */
+#define REFUSALS_MAX	8	/* after which the newest request shows whether any is taken */
 #define STATUS_KEPT	3	/* what was not sent is in the spool, and nothing is lost */
 
 enum {
@@ -82,6 +84,13 @@ static const struct cli_usage usage = {
 	"messages say what became of the rest; 2 not done.\n",
 };
 
+/* A request that the server refused, and that is in the spool until there is evidence. */
+struct refused {
+	uint64_t number;		/* in the spool */
+	struct push_counts counts;
+	bool fresh;			/* of this push */
+};
+
 struct push {
 	const char *metrics;		/* the value of --openmetrics */
 	double interval;		/* s; 0: not given */
@@ -107,6 +116,9 @@ struct push {
 	struct push_sum sent, kept, lost, unclear;
 	uint64_t *spooled;		/* hashes of the requests that the spool had and that were sent */
 	size_t nr_spooled, room_spooled;
+	struct refused *refused;
+	size_t nr_refused, room_refused;
+	bool told_parts;
 };
 
 static volatile sig_atomic_t stop;
@@ -399,7 +411,7 @@ static char *request_url(const struct push *p, const struct push_counts *counts)
 	return fclose(out) ? NULL : url;
 }
 
-static enum push_fate send_one(struct push *p, const struct push_request *request)
+static enum push_fate send_whole(struct push *p, const struct push_request *request)
 {
 	char *url = request_url(p, &request->counts);
 	enum push_fate fate;
@@ -412,28 +424,179 @@ static enum push_fate send_one(struct push *p, const struct push_request *reques
 	free(url);
 	if (fate == PUSH_TAKEN)
 		push_count(&p->sent, &request->counts);
-	else if (fate == PUSH_REFUSED)
-		push_count(&p->lost, &request->counts);
 	else if (fate == PUSH_UNCLEAR)
 		push_count(&p->unclear, &request->counts);
 	return fate;
 }
+
+/* ---- parts of a request that is too large ---- */
+
+struct parts {
+	struct push *push;
+	struct kb_otlp_split *split;
+	bool *wanted;			/* the profiles of a part */
+	bool *left;			/* those that the server did not take */
+	size_t nr;			/* of each of them */
+};
+
+/* Makes the part of the profiles in @wanted. Its data are to be freed. False: no memory. */
+static bool make_part(const struct parts *parts, const bool *wanted, struct push_request *part)
+{
+	struct kb_otlp_request made;
+
+	*part = (struct push_request){ 0 };
+	if (kb_otlp_split_part(parts->split, wanted, &made))
+		return false;
+	*part = (struct push_request){
+		.counts = { made.samples, made.waits, made.wait_ns, made.profiles, made.from, made.until },
+		.data = (void *)(uintptr_t)made.data, .size = made.size,
+	};
+	return true;
+}
+
+/* Sends the profiles from @from to @to, in halves as long as that is too much. */
+static void send_part(const struct parts *parts, size_t from, size_t to)
+{
+	struct push *p = parts->push;
+	enum push_fate fate = PUSH_LATER;
+	struct push_request part;
+
+	for (size_t i = 0; i < parts->nr; i++)
+		parts->wanted[i] = i >= from && i < to;
+	if (make_part(parts, parts->wanted, &part))
+		fate = send_whole(p, &part);
+	free(part.data);
+	if (fate == PUSH_TOO_LARGE && to - from > 1) {
+		send_part(parts, from, from + (to - from) / 2);
+		send_part(parts, from + (to - from) / 2, to);
+		return;
+	}
+	if (fate == PUSH_TOO_LARGE)
+		cli_warn("%s: one profile of %zu bytes is too large for it: raise its limit", p->shown,
+			 part.size);
+	if (fate == PUSH_REFUSED && p->sent.requests)
+		push_count(&p->lost, &part.counts);
+	else if (fate != PUSH_TAKEN && fate != PUSH_UNCLEAR)
+		memset(parts->left + from, true, to - from);
+}
+
+/* Sends the parts of a request. What is left of it goes to @rest, unless that is all or nothing. */
+static enum push_fate send_parts(const struct parts *parts, struct push_request *rest)
+{
+	size_t half = parts->nr / 2, left = 0;
+
+	send_part(parts, 0, half);
+	send_part(parts, half, parts->nr);
+	for (size_t i = 0; i < parts->nr; i++)
+		left += parts->left[i];
+	if (left && left < parts->nr)
+		make_part(parts, parts->left, rest);
+	return left ? PUSH_TOO_LARGE : PUSH_TAKEN;
+}
+
+static enum push_fate send_in_parts(struct push *p, const struct push_request *request,
+				    struct push_request *rest)
+{
+	const struct kb_otlp_request whole = {
+		.data = request->data, .size = request->size, .waits = request->counts.waits,
+		.from = request->counts.from, .until = request->counts.until,
+	};
+	struct parts parts = { .push = p };
+	enum push_fate fate = PUSH_TOO_LARGE;
+
+	if (p->otlp && !kb_otlp_split_open(&parts.split, &whole)) {
+		parts.nr = kb_otlp_split_profiles(parts.split);
+		parts.wanted = calloc(parts.nr + 1, sizeof(bool));
+		parts.left = calloc(parts.nr + 1, sizeof(bool));
+	}
+	if (parts.nr > 1 && parts.wanted && parts.left) {
+		if (!p->told_parts)
+			cli_note("%s: a request of %zu bytes is too large for it: it is sent in parts",
+				 p->shown, request->size);
+		p->told_parts = true;
+		fate = send_parts(&parts, rest);
+	} else {
+		cli_warn("%s: a request of %zu bytes is too large for it: raise its limit", p->shown,
+			 request->size);
+	}
+	free(parts.left);
+	free(parts.wanted);
+	kb_otlp_split_close(parts.split);
+	return fate;
+}
+
+/* @rest: as in send_parts(); its data are to be freed. */
+static enum push_fate send_one(struct push *p, const struct push_request *request,
+			       struct push_request *rest)
+{
+	enum push_fate fate = send_whole(p, request);
+
+	return fate == PUSH_TOO_LARGE ? send_in_parts(p, request, rest) : fate;
+}
+
+/* ---- refused requests ---- */
+
+/*
+ * Whether the server takes others tells whether a request that it refuses is wrong, or it takes none,
+ * because of a token, a header, a version of the protocol. So nothing is removed before one was taken.
+ */
+static void add_refused(struct push *p, uint64_t number, const struct push_counts *counts, bool fresh)
+{
+	if (KB_ARRAY_ROOM(p->refused, p->room_refused, p->nr_refused + 1))
+		p->refused[p->nr_refused++] = (struct refused){ number, *counts, fresh };
+	if (!p->sent.requests && p->nr_refused > REFUSALS_MAX)
+		p->sender.given_up = true;
+}
+
+/* One was taken, so those that were refused are wrong: they are lost. */
+static void lose_refused(struct push *p)
+{
+	for (size_t i = 0; i < p->nr_refused; i++) {
+		const struct refused *refused = &p->refused[i];
+
+		if (!push_spool_forget(&p->spool, refused->number))
+			continue;
+		push_count(&p->lost, &refused->counts);
+		if (!refused->fresh) {
+			p->spool.left--;
+			continue;
+		}
+		p->kept.requests--;
+		p->kept.samples -= refused->counts.samples;
+		p->kept.waits -= refused->counts.waits;
+	}
+	p->nr_refused = 0;
+}
+
+/* ---- the spool ---- */
 
 static uint64_t hash_of(const struct push_request *request)
 {
 	return kb_hash_bytes(request->size, request->data, request->size);
 }
 
-static enum push_spool_next send_spooled(void *context, const struct push_request *request)
+static enum push_spool_next send_spooled(void *context, uint64_t number,
+					 const struct push_request *request, struct push_request *rest)
 {
 	struct push *p = context;
-	enum push_fate fate = send_one(p, request);
 
-	if (fate == PUSH_TAKEN && p->nr_inputs &&
-	    KB_ARRAY_ROOM(p->spooled, p->room_spooled, p->nr_spooled + 1))
-		p->spooled[p->nr_spooled++] = hash_of(request);
-	return fate == PUSH_LATER ? PUSH_SPOOL_END :
-	       fate == PUSH_TOO_LARGE ? PUSH_SPOOL_STAY : PUSH_SPOOL_FORGET;
+	switch (send_one(p, request, rest)) {
+	case PUSH_TAKEN:
+		if (p->nr_inputs && KB_ARRAY_ROOM(p->spooled, p->room_spooled, p->nr_spooled + 1))
+			p->spooled[p->nr_spooled++] = hash_of(request);
+		return PUSH_SPOOL_FORGET;
+	case PUSH_UNCLEAR:
+		return PUSH_SPOOL_FORGET;
+	case PUSH_LATER:
+		return PUSH_SPOOL_END;
+	case PUSH_REFUSED:
+		add_refused(p, number, &request->counts, false);
+		return p->sent.requests || p->nr_refused < REFUSALS_MAX ? PUSH_SPOOL_STAY :
+									   PUSH_SPOOL_NEWEST;
+	case PUSH_TOO_LARGE:
+		break;
+	}
+	return PUSH_SPOOL_STAY;
 }
 
 /* Whether the request was sent from the spool: a push of the same FILE had left it there. */
@@ -459,6 +622,19 @@ static void keep(struct push *p, const struct push_request *request)
 		cli_warn("%s: can't keep a request: %s", p->spool_path,
 			 error == -EFBIG ? "it is larger than the spool may be" : strerror(-error));
 	push_count(&p->lost, &request->counts);
+}
+
+static void refuse(struct push *p, const struct push_request *request)
+{
+	uint64_t last = p->spool.last;
+
+	if (p->sent.requests || !p->spool_path) {
+		push_count(&p->lost, &request->counts);
+		return;
+	}
+	keep(p, request);
+	if (p->spool.last != last)
+		add_refused(p, p->spool.last, &request->counts, true);
 }
 
 /* "2 requests: 10 samples, 3 waits"; the numbers inside are left out where they are not known. */
@@ -493,6 +669,9 @@ static int tell(const struct push *p)
 	char text[SUM_MAX];
 	bool bad, later;
 
+	if (p->nr_refused)
+		cli_warn("%s: took no request at all, so those that it refuses may be right, and stay in "
+			 "the spool: look at the URL, and at what --header gives", p->shown);
 	print_sum(text, &p->sent);
 	cli_note("sent %s, to %s", text, p->shown);
 	if (p->spool.left)
@@ -518,12 +697,19 @@ static int send_all(struct push *p, struct push_encoder *encoder)
 		cli_note("%s: %" PRIu64 " requests are for other servers: they stay there",
 			 p->spool_path, others);
 	while (encoder->pid && push_encode_next(encoder, &request, &status)) {
-		enum push_fate fate = was_spooled(p, &request) ? PUSH_TAKEN : send_one(p, &request);
+		struct push_request rest = { 0 };
+		enum push_fate fate = was_spooled(p, &request) ? PUSH_TAKEN :
+								 send_one(p, &request, &rest);
 
 		if (fate == PUSH_LATER || fate == PUSH_TOO_LARGE)
-			keep(p, &request);
+			keep(p, rest.data ? &rest : &request);
+		if (fate == PUSH_REFUSED)
+			refuse(p, &request);
+		free(rest.data);
 		free(request.data);
 	}
+	if (p->sent.requests)
+		lose_refused(p);
 	told = tell(p);
 	/* what could not be read is worse than what is kept */
 	return status && told == STATUS_KEPT ? status : status > told ? status : told;
@@ -618,6 +804,7 @@ int cmd_push(int argc, char **argv)
 
 	if (parse(&p, argc, argv, &status))
 		status = p.metrics ? show_metrics(&p) : push(&p);
+	free(p.refused);
 	free(p.spooled);
 	free(p.url);
 	free(p.shown);

@@ -24,7 +24,7 @@
 #define LAST_PAUSE_MS	30000
 #define STEP_MS		100	/* after which a signal is seen at the latest */
 #define YEAR_S		31536000	/* of longer pauses that a server asks for */
-#define TEXT_MAX	200	/* shown bytes of an answer */
+#define TEXT_MAX	(PUSH_WHY - 32)	/* shown bytes of an answer */
 #define HOPS_MAX	5	/* from one place to the next */
 
 static bool is_later(long status)
@@ -32,15 +32,29 @@ static bool is_later(long status)
 	return status == 408 || status == 429 || (status >= 500 && status != 501 && status != 505);
 }
 
-/* What the server finds wrong in the request itself. */
-static bool is_never(long status)
+/*
+ * What the server says to find wrong in the request itself. Servers and proxies say so as well of
+ * whom they don't know, and of a protocol that they don't speak: push.c waits for evidence.
+ */
+static bool is_refusal(long status)
 {
-	return status == 400 || status == 422;
+	return status == 400 || status == 415 || status == 422;
+}
+
+/* Whether the answer is a page for people, such as that of a portal: no server of profiles has any. */
+static bool is_page(const struct push_reply *reply)
+{
+	const char *text = reply->body;
+	size_t i = 0;
+
+	while (i < reply->size && strchr(" \t\r\n", text[i]) && text[i])
+		i++;
+	return i < reply->size && text[i] == '<';
 }
 
 /* What the server said in its answer of a failure: its text, if it is one. */
 static void explain(const struct push_sender *sender, const struct push_reply *reply,
-		    char text[TEXT_MAX + 32])
+		    char text[PUSH_WHY])
 {
 	const char *said = reply->body;
 	size_t length = reply->size;
@@ -54,15 +68,21 @@ static void explain(const struct push_sender *sender, const struct push_reply *r
 		length = TEXT_MAX;
 	length = strnlen(said, length);
 	if (length)
-		snprintf(text, TEXT_MAX + 32, "status %ld: %.*s", reply->status, (int)length, said);
+		snprintf(text, PUSH_WHY, "status %ld: %.*s", reply->status, (int)length, said);
 	else
-		snprintf(text, TEXT_MAX + 32, "status %ld", reply->status);
+		snprintf(text, PUSH_WHY, "status %ld", reply->status);
 }
 
 static enum push_fate taken(struct push_sender *sender, const struct push_reply *reply)
 {
 	struct kb_otlp_answer answer = { .text = "" };
 
+	if (is_page(reply)) {
+		sender->given_up = true;
+		cli_warn("%s: answers with status %ld and a page for people: this is no server of "
+			 "profiles: look at the URL", sender->shown, reply->status);
+		return PUSH_LATER;
+	}
 	if (sender->otlp && kb_otlp_read_answer(reply->body, reply->size, &answer)) {
 		cli_warn("%s: answers with status %ld and something that is not OTLP: it is not "
 			 "known whether it took the request, which is not sent again",
@@ -148,7 +168,7 @@ static void post(struct push_sender *sender, const char *url, const struct push_
 
 /* Sends once. Fills @why unless the request was taken. */
 static enum push_fate send_once(struct push_sender *sender, const char *url,
-				const struct push_request *request, char why[TEXT_MAX + 32],
+				const struct push_request *request, char why[PUSH_WHY],
 				int64_t *retry_after_ms)
 {
 	struct push_reply reply;
@@ -156,7 +176,7 @@ static enum push_fate send_once(struct push_sender *sender, const char *url,
 	*retry_after_ms = 0;
 	post(sender, url, request, &reply);
 	if (!reply.status) {
-		snprintf(why, TEXT_MAX + 32, "%.*s", TEXT_MAX, reply.why);
+		snprintf(why, PUSH_WHY, "%.*s", TEXT_MAX, reply.why);
 		return PUSH_LATER;
 	}
 	if (reply.status >= 200 && reply.status < 300)
@@ -164,7 +184,7 @@ static enum push_fate send_once(struct push_sender *sender, const char *url,
 	explain(sender, &reply, why);
 	if (reply.status == 413)
 		return PUSH_TOO_LARGE;
-	if (is_never(reply.status))
+	if (is_refusal(reply.status))
 		return PUSH_REFUSED;
 	if (!is_later(reply.status)) {
 		sender->given_up = true;
@@ -212,18 +232,17 @@ enum push_fate push_send(struct push_sender *sender, const char *url,
 			 const struct push_request *request)
 {
 	int64_t until = kb_clock_ms() + sender->patience_ms, pause = FIRST_PAUSE_MS, after, wait;
-	char why[TEXT_MAX + 32] = "";
+	char why[PUSH_WHY] = "";
 	enum push_fate fate;
 
 	if (sender->given_up || *sender->stop)
 		return PUSH_LATER;
 	for (;;) {
 		fate = send_once(sender, url, request, why, &after);
-		if (fate == PUSH_REFUSED)
+		if (fate == PUSH_REFUSED && strcmp(why, sender->refused) != 0) {
 			cli_warn("%s: does not take the request: %s", sender->shown, why);
-		if (fate == PUSH_TOO_LARGE)
-			cli_warn("%s: a request of %zu bytes is too large for it: %s: raise its limit",
-				 sender->shown, request->size, why);
+			snprintf(sender->refused, sizeof(sender->refused), "%s", why);
+		}
 		if (fate != PUSH_LATER || sender->given_up)
 			return fate;
 		wait = spread(pause);

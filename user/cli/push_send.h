@@ -13,10 +13,12 @@
 enum push_fate {
 	PUSH_TAKEN,
 	PUSH_LATER,	/* the server can't be reached or does not take anything now */
-	PUSH_TOO_LARGE,	/* it takes others; this one when its limit is a higher one */
-	PUSH_REFUSED,	/* the server will never take this request */
+	PUSH_TOO_LARGE,	/* it takes smaller ones; this one when its limit is a higher one */
+	PUSH_REFUSED,	/* the server says that this request is wrong */
 	PUSH_UNCLEAR,	/* there was an answer that does not say whether it was taken */
 };
+
+#define PUSH_WHY	232	/* bytes of why a request was not taken, with the NUL */
 
 struct push_sender {
 	struct push_http *http;
@@ -26,10 +28,11 @@ struct push_sender {
 	volatile sig_atomic_t *stop;	/* not 0: wait for nothing any more */
 	/* results */
 	bool given_up;			/* it takes nothing now, so nothing more is tried */
+	char refused[PUSH_WHY];		/* why the last one was refused; "": none was */
 	uint64_t rejected;		/* profiles of taken requests that it did not want */
 };
 
-/* Prints a message unless the request was taken at last. */
+/* Prints a message unless the request was taken at last, or is too large, or refused as the one before. */
 enum push_fate push_send(struct push_sender *sender, const char *url,
 			 const struct push_request *request);
 

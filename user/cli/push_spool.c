@@ -217,7 +217,7 @@ static bool read_file(struct push_spool *spool, uint64_t number, struct file *fi
 
 	*file = (struct file){ 0 };
 	name_of(name, number);
-	fd = openat(spool->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(spool->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
 	    (uint64_t)st.st_size <= PUSH_BYTES_MAX + HEAD_MAX)
 		file->data = malloc((size_t)st.st_size + 1);
@@ -232,14 +232,17 @@ static bool read_file(struct push_spool *spool, uint64_t number, struct file *fi
 	return false;
 }
 
-static void forget(struct push_spool *spool, uint64_t number)
+bool push_spool_forget(struct push_spool *spool, uint64_t number)
 {
 	char name[NAME_MAX_BYTES];
 
 	name_of(name, number);
-	if (unlinkat(spool->fd, name, 0))
+	if (!unlinkat(spool->fd, name, 0))
+		return true;
+	if (errno != ENOENT)
 		cli_warn("%s/%s: can't remove: %s: the next push sends it again", spool->path, name,
 			 strerror(errno));
+	return false;
 }
 
 /* ---- room ---- */
@@ -264,7 +267,7 @@ static void drop(struct push_spool *spool, uint64_t number)
 	else if (spool->left)
 		spool->left--;
 	free(file.data);
-	forget(spool, number);
+	push_spool_forget(spool, number);
 }
 
 /* Drops the oldest requests until there is room for @size bytes. */
@@ -311,60 +314,101 @@ static bool is_there(struct push_spool *spool, const struct push_place *place,
 	return found;
 }
 
-int push_spool_add(struct push_spool *spool, const struct push_place *place,
-		   const struct push_request *request)
+/* Writes the file of the request, beginning with @head, and gives it the name of @number. */
+static int write_file(struct push_spool *spool, uint64_t number, const char *head, size_t length,
+		      const struct push_request *request)
+{
+	char name[NAME_MAX_BYTES];
+	int fd = openat(spool->fd, PART, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	error = kb_write_whole(fd, head, length) ?:
+		kb_write_whole(fd, request->data, request->size);
+	if (!error && fsync(fd))
+		error = -errno;
+	if (close(fd) && !error)
+		error = -errno;
+	name_of(name, number);
+	if (!error && renameat(spool->fd, PART, spool->fd, name))
+		error = -errno;
+	if (error)
+		unlinkat(spool->fd, PART, 0);
+	else
+		/* without this, a power loss could take the name away */
+		fsync(spool->fd);
+	return error;
+}
+
+/* The lines of text in front of the body, to be freed. Their length, or a negative errno. */
+static int make_head(char **head, const struct push_place *place, const struct push_request *request)
 {
 	const struct push_counts *counts = &request->counts;
-	char name[NAME_MAX_BYTES], *head, *key = key_of(place->url);
-	int fd, error, length;
+	char *key = key_of(place->url);
+	int length;
 
+	*head = NULL;
 	if (!key)
 		return -ENOMEM;
-	if (is_there(spool, place, request)) {
-		free(key);
-		return 0;
-	}
-	length = asprintf(&head, MAGIC "\nkind: %s\nurl: %s\nsamples: %" PRIu64 "\nwaits: %" PRIu64
+	length = asprintf(head, MAGIC "\nkind: %s\nurl: %s\nsamples: %" PRIu64 "\nwaits: %" PRIu64
 			  "\nwait_ns: %" PRIu64 "\nprofiles: %" PRIu64 "\nfrom: %" PRIu64
 			  "\nuntil: %" PRIu64 "\nbytes: %zu\n\n", place->kind, key,
 			  counts->samples, counts->waits, counts->wait_ns, counts->profiles,
 			  counts->from, counts->until, request->size);
 	free(key);
 	if (length < 0)
-		return -ENOMEM;
-	error = length > (int)HEAD_MAX ? -EFBIG :
-					 make_room(spool, (uint64_t)length + request->size);
-	if (error)
-		goto out;
-	fd = openat(spool->fd, PART, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		error = -errno;
-		goto out;
-	}
-	error = kb_write_whole(fd, head, (size_t)length) ?:
-		kb_write_whole(fd, request->data, request->size);
-	if (!error && fsync(fd))
-		error = -errno;
-	if (close(fd) && !error)
-		error = -errno;
-	name_of(name, spool->last + 1);
-	if (!error && renameat(spool->fd, PART, spool->fd, name))
-		error = -errno;
-	if (error) {
-		unlinkat(spool->fd, PART, 0);
-	} else {
-		spool->last++;
-		/* without this, a power loss could take the name away */
-		fsync(spool->fd);
-	}
-out:
+		*head = NULL;
+	return length < 0 ? -ENOMEM : length > (int)HEAD_MAX ? -EFBIG : length;
+}
+
+int push_spool_add(struct push_spool *spool, const struct push_place *place,
+		   const struct push_request *request)
+{
+	char *head;
+	int length, error;
+
+	if (is_there(spool, place, request))
+		return 0;
+	length = make_head(&head, place, request);
+	error = length < 0 ? length : make_room(spool, (uint64_t)length + request->size) ?:
+	        write_file(spool, spool->last + 1, head, (size_t)length, request);
+	free(head);
+	spool->last += !error;
+	return error;
+}
+
+static int replace(struct push_spool *spool, uint64_t number, const struct push_place *place,
+		   const struct push_request *rest)
+{
+	char *head;
+	int length = make_head(&head, place, rest), error;
+
+	error = length < 0 ? length : write_file(spool, number, head, (size_t)length, rest);
 	free(head);
 	return error;
 }
 
-uint64_t push_spool_walk(struct push_spool *spool, const struct push_place *place,
-			 enum push_spool_next (*send)(void *context,
-						      const struct push_request *request),
+/* Does with the request of @number what @send says. */
+static enum push_spool_next send_one(struct push_spool *spool, const struct push_place *place,
+				     uint64_t number, const struct push_request *request,
+				     push_spool_send send, void *context)
+{
+	struct push_request rest = { 0 };
+	enum push_spool_next next = send(context, number, request, &rest);
+
+	if (rest.data && replace(spool, number, place, &rest))
+		cli_warn("%s: the parts of a request that were sent can't be taken out: they are sent "
+			 "again", spool->path);
+	free(rest.data);
+	if (next == PUSH_SPOOL_FORGET)
+		push_spool_forget(spool, number);
+	else
+		spool->left++;
+	return next;
+}
+
+uint64_t push_spool_walk(struct push_spool *spool, const struct push_place *place, push_spool_send send,
 			 void *context)
 {
 	enum push_spool_next next = PUSH_SPOOL_FORGET;
@@ -375,18 +419,14 @@ uint64_t push_spool_walk(struct push_spool *spool, const struct push_place *plac
 	for (i = 0; numbers && i < nr; i++) {
 		struct file file;
 
-		if (!read_file(spool, numbers[i], &file)) {
+		if (!read_file(spool, numbers[i], &file))
 			spool->damaged++;
-		} else if (!is_for(place, file.kind, file.url)) {
+		else if (!is_for(place, file.kind, file.url))
 			others++;
-		} else {
-			if (next != PUSH_SPOOL_END)
-				next = send(context, &file.request);
-			if (next == PUSH_SPOOL_FORGET)
-				forget(spool, numbers[i]);
-			else
-				spool->left++;
-		}
+		else if (next == PUSH_SPOOL_END || (next == PUSH_SPOOL_NEWEST && i < nr - 1))
+			spool->left++;
+		else
+			next = send_one(spool, place, numbers[i], &file.request, send, context);
 		free(file.data);
 	}
 	free(numbers);

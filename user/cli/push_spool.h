@@ -9,6 +9,7 @@
 #ifndef KBARMAN_CLI_PUSH_SPOOL_H
 #define KBARMAN_CLI_PUSH_SPOOL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "push_request.h"
@@ -38,23 +39,33 @@ struct push_spool {
 int push_spool_open(struct push_spool *spool, const char *path, uint64_t limit);
 void push_spool_close(struct push_spool *spool);
 
-/* Stores a request, unless the same one is there. Returns 0 or a negative errno; -EFBIG: it is larger than the limit. */
+/*
+ * Stores a request, unless the same one is there. Returns 0 or a negative errno; -EFBIG: it is larger
+ * than the limit.
+ */
 int push_spool_add(struct push_spool *spool, const struct push_place *place,
 		   const struct push_request *request);
+
+/* Removes a request. False: it was not there, or can't be removed, after a message. */
+bool push_spool_forget(struct push_spool *spool, uint64_t number);
 
 enum push_spool_next {
 	PUSH_SPOOL_FORGET,	/* the request */
 	PUSH_SPOOL_STAY,	/* it stays there; go on with the next one */
+	PUSH_SPOOL_NEWEST,	/* it stays there; go on with the newest one only */
 	PUSH_SPOOL_END,		/* it stays there, and so do the others */
 };
+
+/* @rest: what is to stay instead of the request, if that is a part of it; its data are freed. */
+typedef enum push_spool_next (*push_spool_send)(void *context, uint64_t number,
+						const struct push_request *request,
+						struct push_request *rest);
 
 /*
  * Calls @send for each request for @place, oldest first, and does what it returns. Returns the number
  * of requests for other places.
  */
-uint64_t push_spool_walk(struct push_spool *spool, const struct push_place *place,
-			 enum push_spool_next (*send)(void *context,
-						      const struct push_request *request),
+uint64_t push_spool_walk(struct push_spool *spool, const struct push_place *place, push_spool_send send,
 			 void *context);
 
 #endif
