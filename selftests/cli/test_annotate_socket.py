@@ -375,6 +375,7 @@ def what_a_capture_cannot_hold_is_beside_it(tmp):
     with open(recording.path + ".annotate-side", "rb") as file:
         side = file.read()
     assert side == me() + b"".join(messages[i] for i in KEPT_ASIDE), len(side)
+    assert os.stat(recording.path + ".annotate-side").st_mode & 0o007 == 0
     assert sorted(entry[5] for entry in recording.annotations()) == sorted([
         "one", "two", "three", "four", "a picture", "six", "seven"])
     assert [entry[:3] for entry in recording.values()] == [("eight", 0, 9)]

@@ -139,6 +139,48 @@ kill $holder
     assert "no flight recorder runs" in done.stderr, done
 
 
+def who_makes_names_in_tmp_stops_no_recorder_of_others(tmp):
+    """Without XDG_RUNTIME_DIR the files are in a folder that the user alone has."""
+    if os.getuid():
+        raise tap.Skip("it takes root to be two users")
+    user = 3_000_000_000 + os.getpid()
+    folder, place = f"/tmp/kbarman-{user}", os.path.join(tmp, "place")
+    env = {key: value for key, value in recorder.fake(FAKE_RATE=1).items()
+           if key not in ("KBARMAN_RUNTIME_DIR", "XDG_RUNTIME_DIR")}
+    program = readable(tmp, tap.KBARMAN)
+    os.chmod(tmp, 0o755)
+    os.mkdir(place)
+    os.chown(place, user, user)
+
+    command = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", program, "flight"]
+
+    def flight(*args):
+        return subprocess.run([*command, *args], cwd=place, env=env, capture_output=True, text=True,
+                              timeout=tap.HANG, check=False)
+
+    try:
+        for squat in os.mkdir, lambda path: os.symlink(place, path):
+            squat(folder)
+            done = flight("start")
+            assert done.returncode == 2 and f"{folder} is not a folder of this user" in done.stderr, done
+            done = flight("status")
+            assert done.returncode == 1 and "no flight recorder runs" in done.stderr, done
+            (os.unlink if os.path.islink(folder) else os.rmdir)(folder)
+        with subprocess.Popen([*command, "run"], cwd=place, env=env, stderr=subprocess.DEVNULL) as running:
+            tap.until(lambda: flight("status").returncode == 0 or running.poll() is not None, "it is not found")
+            assert flight("stop").returncode == 0 and running.wait(tap.HANG) == 0
+        assert os.stat(folder).st_mode & 0o777 == 0o700, oct(os.stat(folder).st_mode)
+        # a file that somebody else has put there is not taken
+        with open(os.path.join(folder, "kbarman-flight.pid"), "w", encoding="ascii"):
+            pass
+        done = flight("start")
+        assert done.returncode == 2 and "kbarman-flight.pid" in done.stderr, done
+    finally:
+        if os.path.islink(folder):
+            os.unlink(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 if __name__ == "__main__":
     recorder.build_fake()
     os.chmod(recorder.BUILT, 0o755)

@@ -186,14 +186,23 @@ def output_follows_a_link(tmp):
     assert os.path.islink(link) and tap.run("check", out).returncode == 0
 
 
-def new_output_has_the_usual_mode(tmp):
+def new_output_has_the_usual_mode_and_captures_are_not_for_everybody(tmp):
+    """A capture says where the kernel is."""
     source, out = capture(tmp), os.path.join(tmp, "out.cap")
-    old = os.umask(0o027)
-    try:
-        assert tap.run("merge", "-o", out, source).returncode == 0
-    finally:
-        os.umask(old)
-    assert os.stat(out).st_mode & 0o777 == 0o640
+    for suffix in ".kallsyms", ".symbols":
+        with open(source + suffix, "wb"):
+            pass
+    for args, usual in (("merge",), 0o640), (("recover",), 0o640), (("convert", "--to", "folded"), 0o664):
+        for mask in 0o002, 0o027, 0o077:
+            old = os.umask(mask)
+            try:
+                assert tap.run(*args, "-o", out, source).returncode == 0, args
+            finally:
+                os.umask(old)
+            for name in os.listdir(tmp):
+                if name.startswith("out.cap"):
+                    assert os.stat(os.path.join(tmp, name)).st_mode & 0o777 == usual & ~mask, (args, name)
+                    os.remove(os.path.join(tmp, name))
 
 
 def what_is_said_cannot_steer_a_terminal(tmp):

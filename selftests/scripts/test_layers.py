@@ -271,6 +271,19 @@ def no_two_headers_have_one_name(tmp):  # pylint: disable=unused-argument
     none(" ".join(paths) for paths in names.values() if len(paths) > 1)
 
 
+MAKES_FILES = re.compile(r'\bO_CREAT\b|\bcreat\(|\b(?:fopen|freopen|gzopen)\([^;"]*,\s*"[wa]')
+# It makes files; the sandbox refuses to make some.
+MAY_MAKE_FILES = "user/lib/base/create.c", "user/cli/sandbox.c"
+
+
+def files_are_made_where_no_link_leads(tmp):  # pylint: disable=unused-argument
+    """kb_create() follows no link of somebody else."""
+    source = Source(ROOT, "user")
+    none(f"{path}: {match.group(0)}" for path in source.text if path.startswith("user/")
+         for match in MAKES_FILES.finditer(source.text[path]) if path not in MAY_MAKE_FILES)
+    assert MAKES_FILES.search('file = fopen(path, "we");') and not MAKES_FILES.search('f = fopen(path, "re");')
+
+
 def the_tool_calls_no_wire_primitive_and_no_ioctl(tmp):  # pylint: disable=unused-argument
     source = Source(ROOT, "user")
     tool = [path for path in source.text if path.startswith("user/cli/")]

@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/create.h"
 #include "base/thread.h"
 #include "folder.h"
 #include "say.h"
@@ -361,10 +362,10 @@ static int lock_folder(struct agent_folder *folder, struct kb_error *err)
 {
 	struct flock lock = { .l_type = F_WRLCK };
 
-	folder->lock_fd = openat(folder->fd, LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	folder->lock_fd = kb_create(folder->fd, LOCK, KB_CREATE_SAME, KB_CREATE_PRIVATE);
 	if (folder->lock_fd < 0)
-		return kb_error_set(err, -errno, KB_NO_OFFSET, "%s can't be written: %s", folder->path,
-				    strerror(errno));
+		return kb_error_set(err, folder->lock_fd, KB_NO_OFFSET, "%s/" LOCK " can't be written: %s",
+				    folder->path, strerror(-folder->lock_fd));
 	if (fcntl(folder->lock_fd, F_OFD_SETLK, &lock))
 		return kb_error_set(err, -EBUSY, KB_NO_OFFSET, "another kbarmand writes into %s: stop it, or "
 				    "give this one another folder", folder->path);
@@ -425,9 +426,9 @@ int agent_folder_create(struct agent_folder *folder, const char *session, char n
 	gmtime_r(&now, &tm);
 	strftime(text, sizeof(text), "%Y%m%dT%H%M%SZ", &tm);
 	snprintf(name, NAME_MAX + 1, "%s-%08" PRIu64 "-%s" PART, session, folder->next, text);
-	fd = openat(folder->fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+	fd = kb_create(folder->fd, name, KB_CREATE_FIRST, KB_CREATE_PRIVATE);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	folder->next++;
 	write_next(folder);
 	return fd;

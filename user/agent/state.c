@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -14,6 +13,7 @@
 #include <kbarman/version.h>
 
 #include "base/clock.h"
+#include "base/create.h"
 #include "base/json.h"
 #include "say.h"
 #include "state.h"
@@ -47,9 +47,9 @@ int agent_state_write(const char *path, const struct agent_state *state)
 	int fd, ret;
 
 	snprintf(temporary, sizeof(temporary), "%s.new", path);
-	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	fd = kb_create(AT_FDCWD, temporary, KB_CREATE_NEW, 0644);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	file = fdopen(fd, "w");
 	if (!file) {
 		ret = -errno;

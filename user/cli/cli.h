@@ -175,6 +175,9 @@ struct cli_output {
 
 /* Returns 0, or CLI_IMPOSSIBLE after a message. */
 int cli_output_open(struct cli_output *out, const char *path);
+
+/* The same for a capture and what belongs to it: nobody but the owner and the group can read it. */
+int cli_output_open_private(struct cli_output *out, const char *path);
 /* Flushes, checks for errors such as a full disk, renames. The same results. */
 int cli_output_commit(struct cli_output *out);
 void cli_output_abandon(struct cli_output *out);

@@ -19,6 +19,7 @@
 #include <kbarman/device.h>
 
 #include "base/array.h"
+#include "base/create.h"
 #include "cli.h"
 #include "fact_lines.h"
 #include "sessions.h"
@@ -64,14 +65,34 @@ static const struct cli_usage usage = {
 #define SERVICE_DIR	"/run/kbarman"
 #define ROOT_DIR	"/run"
 
-/* The folder for the files of this user's recorder. */
-static const char *own_dir(void)
+/*
+ * The folder for the files of this user's recorder. Everybody can make names in /tmp, so there it is
+ * a folder of his own: NULL if there is none, or somebody else has made it.
+ */
+static const char *own_dir(bool make)
 {
+	static char path[64];
 	const char *dir = getenv("KBARMAN_RUNTIME_DIR");
+	struct stat st;
 
 	if (!dir)
 		dir = geteuid() ? getenv("XDG_RUNTIME_DIR") : ROOT_DIR;
-	return dir ?: "/tmp";
+	if (dir)
+		return dir;
+	snprintf(path, sizeof(path), "/tmp/kbarman-%u", geteuid());
+	if (make)
+		mkdir(path, 0700);
+	return !lstat(path, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid() ? path : NULL;
+}
+
+/* Returns false after a message. */
+static bool has_own_dir(void)
+{
+	if (own_dir(true))
+		return true;
+	cli_warn("/tmp/kbarman-%u is not a folder of this user: set XDG_RUNTIME_DIR or KBARMAN_RUNTIME_DIR "
+		 "to one", geteuid());
+	return false;
 }
 
 static const char *path_in(const char *dir, const char *name)
@@ -86,7 +107,7 @@ static const char *path_in(const char *dir, const char *name)
 
 static const char *run_path(const char *name)
 {
-	return path_in(own_dir(), name);
+	return path_in(own_dir(false), name);
 }
 
 /*
@@ -141,12 +162,12 @@ static pid_t recorder_in(const char *dir)
  */
 static pid_t find_recorder_dir(const char **dir)
 {
-	const char *const dirs[] = { own_dir(), SERVICE_DIR, ROOT_DIR };
+	const char *const dirs[] = { own_dir(false), SERVICE_DIR, ROOT_DIR };
 	/* If the user names a folder, only this one counts. */
 	size_t nr = getenv("KBARMAN_RUNTIME_DIR") ? 1 : ARRAY_SIZE(dirs);
 
 	for (size_t i = 0; i < nr; i++) {
-		pid_t pid = recorder_in(dirs[i]);
+		pid_t pid = dirs[i] ? recorder_in(dirs[i]) : 0;
 
 		*dir = dirs[i];
 		if (pid)
@@ -185,9 +206,11 @@ static int hold_pid_file(void)
 	int length;
 
 	hold_signals();
-	fd = open(run_path("flight.pid"), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (!has_own_dir())
+		return CLI_IMPOSSIBLE;
+	fd = kb_create(AT_FDCWD, run_path("flight.pid"), KB_CREATE_SAME, 0644);
 	if (fd < 0)
-		return cli_fail("can't write %s: %s", run_path("flight.pid"), strerror(errno));
+		return cli_fail("can't write %s: %s", run_path("flight.pid"), strerror(-fd));
 	if (fcntl(fd, F_OFD_SETLK, &lock))
 		return cli_fail("a flight recorder runs already: stop it with 'kbarman flight "
 				"stop'");
@@ -232,8 +255,14 @@ static int run_recorder(int argc, char **argv)
 /* The log gets the recorder's messages. `start' prints the log if the recorder fails. */
 static int open_log(void)
 {
-	return open(run_path("flight.log"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-		    0644);
+	int fd = kb_create(AT_FDCWD, run_path("flight.log"), KB_CREATE_SAME, 0644);
+
+	int error = fd >= 0 && ftruncate(fd, 0) ? -errno : 0;
+
+	if (!error)
+		return fd;
+	close(fd);
+	return error;
 }
 
 static void become_daemon(int log)
@@ -285,6 +314,8 @@ static int start(int argc, char **argv)
 	int log;
 	pid_t pid;
 
+	if (!has_own_dir())
+		return CLI_IMPOSSIBLE;
 	if (find_recorder())
 		return cli_fail("a flight recorder runs already (process %d): stop it with "
 				"'kbarman flight stop'", find_recorder());
@@ -294,7 +325,7 @@ static int start(int argc, char **argv)
 	kb_device_close(device);
 	log = open_log();
 	if (log < 0)
-		return cli_fail("can't write %s: %s", run_path("flight.log"), strerror(errno));
+		return cli_fail("can't write %s: %s", run_path("flight.log"), strerror(-log));
 	pid = fork();
 	if (pid < 0)
 		return cli_fail("can't fork: %s", strerror(errno));

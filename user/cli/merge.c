@@ -56,7 +56,7 @@ static int write_merged(struct kb_barman *const *captures, unsigned int count, c
 	struct kb_error err = { 0 };
 	struct cli_output out;
 
-	if (cli_output_open(&out, path))
+	if (cli_output_open_private(&out, path))
 		return CLI_IMPOSSIBLE;
 	if (kb_captures_merge(captures, count, out.fd, records, &err)) {
 		cli_warn("%s: %s", out.path, kb_error_text(&err));

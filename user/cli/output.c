@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/create.h"
 #include "cli.h"
 
 /*
@@ -75,17 +76,19 @@ static void output_free(struct cli_output *out)
 	out->fd = -1;
 }
 
-/* The permissions that open(path, O_CREAT, 0666) would have given. */
-static mode_t default_mode(void)
+/* The permissions that a file has that is made with @mode. */
+static mode_t without_mask(mode_t mode)
 {
 	mode_t mask = umask(0);
 
 	umask(mask);
-	return 0666 & ~mask;
+	return mode & ~mask;
 }
 
-static int open_temporary(struct cli_output *out, const struct stat *existing)
+static int open_temporary(struct cli_output *out, const struct stat *existing, bool private)
 {
+	mode_t mode;
+
 	/* Follows a link: the target of the link is replaced, not the link. */
 	out->final = existing ? realpath(out->path, NULL) : strdup(out->path);
 	if (!out->final || asprintf(&out->temporary, "%s.XXXXXX", out->final) < 0)
@@ -97,8 +100,10 @@ static int open_temporary(struct cli_output *out, const struct stat *existing)
 		unlink(out->temporary);
 		return -EMFILE;
 	}
+	mode = existing ? existing->st_mode & (private ? 0770 : 0777) :
+			  without_mask(private ? KB_CREATE_PRIVATE : 0666);
 	/* Ignores errors: on a file system without modes the output is good all the same. */
-	if (fchmod(out->fd, existing ? existing->st_mode & 0777 : default_mode()))
+	if (fchmod(out->fd, mode))
 		errno = 0;
 	out->regular = true;
 	return 0;
@@ -119,7 +124,7 @@ static const char *refused_by(int ret)
 	       "--no-sandbox" : "";
 }
 
-int cli_output_open(struct cli_output *out, const char *path)
+static int open_output(struct cli_output *out, const char *path, bool private)
 {
 	bool is_stdout = strcmp(path, "-") == 0;
 	struct stat st;
@@ -139,10 +144,10 @@ int cli_output_open(struct cli_output *out, const char *path)
 		return 0;
 	}
 	if (stat(path, &st)) {
-		ret = errno == ENOENT ? open_temporary(out, NULL) : -errno;
+		ret = errno == ENOENT ? open_temporary(out, NULL, private) : -errno;
 	} else if (S_ISREG(st.st_mode)) {
 		/* A rename over the file would replace it in spite of its write protection. */
-		ret = access(path, W_OK) ? -errno : open_temporary(out, &st);
+		ret = access(path, W_OK) ? -errno : open_temporary(out, &st, private);
 	} else {
 		out->fd = open(path, O_WRONLY | O_CLOEXEC);
 		ret = out->fd < 0 ? -errno : 0;
@@ -158,6 +163,16 @@ int cli_output_open(struct cli_output *out, const char *path)
 		return CLI_IMPOSSIBLE;
 	}
 	return 0;
+}
+
+int cli_output_open(struct cli_output *out, const char *path)
+{
+	return open_output(out, path, false);
+}
+
+int cli_output_open_private(struct cli_output *out, const char *path)
+{
+	return open_output(out, path, true);
 }
 
 int cli_output_commit(struct cli_output *out)

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/create.h"
 #include "base/hash.h"
 #include "base/whole.h"
 #include "cli.h"
@@ -319,11 +320,10 @@ static int write_file(struct push_spool *spool, uint64_t number, const char *hea
 		      const struct push_request *request)
 {
 	char name[NAME_MAX_BYTES];
-	int fd = openat(spool->fd, PART, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	int error;
+	int fd = kb_create(spool->fd, PART, KB_CREATE_FIRST, 0600), error;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	error = kb_write_whole(fd, head, length) ?:
 		kb_write_whole(fd, request->data, request->size);
 	if (!error && fsync(fd))

@@ -9,6 +9,7 @@
 
 #include <kbarman/annotate.h>
 
+#include "base/create.h"
 #include "cli.h"
 #include "export/annotate_side.h"
 #include "record/annotate_server.h"
@@ -70,9 +71,15 @@ static int keep_aside(struct record_annotate *a, const struct annotate_client *c
 		return 0;
 	}
 	if (!a->side) {
-		a->side = fopen(a->partial, "we");
-		if (!a->side)
+		int fd = kb_create(AT_FDCWD, a->partial, KB_CREATE_NEW, KB_CREATE_PRIVATE);
+
+		a->side = fd < 0 ? NULL : fdopen(fd, "w");
+		if (!a->side) {
+			errno = fd < 0 ? -fd : ENOMEM;
+			if (fd >= 0)
+				close(fd);
 			return side_failed(a);
+		}
 	}
 	if (a->side_client != client->number + 1)
 		ret = write_setup(a, client);

@@ -9,7 +9,8 @@
 
 #include <kbarman/trace.h>
 
-#include "base/private.h"
+#include "base/create.h"
+#include "base/temporary.h"
 #include "base/whole.h"
 #include "cli.h"
 #include "record_output.h"
@@ -27,15 +28,10 @@ void record_output_init(struct record_output *out)
 
 static int open_spool(struct record_output *out)
 {
-	const char *dir = getenv("TMPDIR");
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/kbarman.XXXXXX", dir && *dir ? dir : "/tmp");
-	out->fd = mkostemp(path, O_CLOEXEC);
+	out->fd = kb_temporary_file();
 	if (out->fd < 0)
-		return cli_fail("can't write %s: %s; set TMPDIR to a folder with enough space",
-				path, strerror(errno));
-	unlink(path);
+		return cli_fail("can't write a temporary file: %s; set TMPDIR to a folder with enough space",
+				strerror(-out->fd));
 	out->spooled = true;
 	return 0;
 }
@@ -48,7 +44,7 @@ static int open_alone(const char *path)
 {
 	struct flock lock = { .l_type = F_WRLCK };
 	struct stat opened, there;
-	int fd = kb_private_open(path), error;
+	int fd = kb_create(AT_FDCWD, path, KB_CREATE_SAME, KB_CREATE_PRIVATE), error;
 
 	if (fd < 0)
 		return fd;
@@ -123,7 +119,7 @@ FILE *record_output_side(struct record_output *out)
 
 	if (out->spooled)
 		return NULL;
-	fd = kb_private_new(out->side_partial);
+	fd = kb_create(AT_FDCWD, out->side_partial, KB_CREATE_NEW, KB_CREATE_PRIVATE);
 	if (fd < 0) {
 		cli_warn("kernel symbols will be missing: can't write %s: %s", out->side_partial,
 			 strerror(-fd));
@@ -137,8 +133,13 @@ FILE *record_output_side(struct record_output *out)
 
 FILE *record_output_side_again(struct record_output *out)
 {
-	if (out->has_side)
-		out->side = fopen(out->side_partial, "ae");
+	int fd = out->has_side ? kb_create(AT_FDCWD, out->side_partial, KB_CREATE_SAME, KB_CREATE_PRIVATE) : -1;
+
+	if (fd < 0)
+		return NULL;
+	out->side = fdopen(fd, "a");
+	if (!out->side)
+		close(fd);
 	return out->side;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/create.h"
 #include "bundler.h"
 #include "record_output.h"
 #include "record_trigger.h"
@@ -121,18 +122,21 @@ int record_trigger_open(struct record_trigger *t, const char *folder)
 
 FILE *record_trigger_symbols(struct record_trigger *t)
 {
-	FILE *file = NULL;
+	FILE *file;
+	int fd;
 
 	if (asprintf(&t->symbols, "%s/" SYMBOLS_FILE, t->folder) < 0) {
 		t->symbols = NULL;
 		return NULL;
 	}
 	/* Those of former captures stay with them. */
-	if (!unlink(t->symbols) || errno == ENOENT)
-		file = fopen(t->symbols, "wxe");
-	if (!file)
+	fd = kb_create(AT_FDCWD, t->symbols, KB_CREATE_NEW, KB_CREATE_PRIVATE);
+	file = fd < 0 ? NULL : fdopen(fd, "w");
+	if (fd < 0)
 		cli_warn("kernel symbols will be missing: can't write %s: %s", t->symbols,
-			 strerror(errno));
+			 strerror(-fd));
+	else if (!file)
+		close(fd);
 	return file;
 }
 

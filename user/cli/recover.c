@@ -198,7 +198,7 @@ static int recover_file(const char *file, const char *output)
 	}
 	from = kb_trace_barman(trace);
 	status = kb_barman_salvage(from, &sum.salvage, &err) ? cli_fail_error(&err) :
-		 cli_output_open(&out, output);
+		 cli_output_open_private(&out, output);
 	if (!status) {
 		status = recover(trace, &out, &sum);
 		if (status)

@@ -39,7 +39,7 @@ static void copy(FILE *in, const char *source, const char *path)
 	char piece[65536];
 	size_t length;
 
-	if (cli_output_open(&out, path))
+	if (cli_output_open_private(&out, path))
 		return;
 	while ((length = fread(piece, 1, sizeof(piece), in)))
 		fwrite(piece, 1, length, out.stream);

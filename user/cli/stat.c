@@ -18,6 +18,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/create.h"
 #include "event_list.h"
 #include "stat.h"
 
@@ -223,9 +224,9 @@ static int open_output(struct stat_run *run)
 	int fd = STDERR_FILENO;
 
 	if (run->append) {
-		fd = run->appended = open(run->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+		fd = run->appended = kb_create(AT_FDCWD, run->path, KB_CREATE_APPEND, 0666);
 		if (fd < 0)
-			return cli_fail("can't write %s: %s", run->path, strerror(errno));
+			return cli_fail("can't write %s: %s", run->path, strerror(-fd));
 	} else if (run->path) {
 		if (cli_output_open(&run->output, run->path))
 			return CLI_IMPOSSIBLE;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/create.h"
 #include "base/out_packet.h"
 #include "base/table.h"
 #include "format/ctf.h"
@@ -127,9 +128,9 @@ static void fail(struct kb_ctf *ctf, const char *name, int error)
 /* Append to a file of the trace. */
 static void write_file(struct kb_ctf *ctf, const char *name, const void *data, size_t size)
 {
-	int fd = openat(ctf->directory, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	int fd = kb_create(ctf->directory, name, KB_CREATE_APPEND, 0666);
 	struct kb_out *out = NULL;
-	int error = fd < 0 ? -errno : kb_out_fd(&out, fd);
+	int error = fd < 0 ? fd : kb_out_fd(&out, fd);
 
 	if (!error) {
 		kb_out_bytes(out, data, size);

@@ -11,7 +11,7 @@
 #include <zlib.h>
 
 #include "base/array.h"
-#include "base/private.h"
+#include "base/create.h"
 #include "base/progress_tell.h"
 #include "sym/bundle.h"
 #include "sym/regular.h"
@@ -101,7 +101,7 @@ int kb_bundle_write(const struct kb_images *images, const char *path, struct kb_
 
 	if (asprintf(&temporary, "%s.tmp", path) < 0)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	fd = kb_private_new(temporary);
+	fd = kb_create(AT_FDCWD, temporary, KB_CREATE_NEW, KB_CREATE_PRIVATE);
 	errno = 0;
 	file = fd < 0 ? NULL : gzdopen(fd, "w6");
 	if (file) {

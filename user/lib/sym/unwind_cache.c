@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/create.h"
 #include "base/whole.h"
 #include "sym/cache_folder.h"
 #include "sym/unwind_cache.h"
@@ -123,7 +124,7 @@ void kb_unwind_cache_put(const struct kb_unwind_cache *cache, const struct kb_bu
 	if (size > cache->limit || !name_entry(cache, build_id, name))
 		return;
 	name_temporary(temporary);
-	fd = openat(cache->folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	fd = kb_create(cache->folder, temporary, KB_CREATE_FIRST, 0600);
 	if (fd < 0)
 		return;
 	whole = !kb_write_whole(fd, rows->header, size);
