@@ -253,7 +253,7 @@ def report_has_what_is_promised(tmp):
         raise tap.Skip("this tool or this machine has no libdw")
     os.mkdir(late := os.path.join(tmp, "late"))
     test_latency.full(late)
-    lines += objects("report", "-j", "--latency", "--irq", cwd=late)
+    lines += objects("report", "-j", "--latency", "--irq", cwd=late) + objects("report", "-j", cwd=late)
     test_critical_path.full(late)
     lines += objects("report", "-j", "--critical-path", "first", cwd=late)
     os.mkdir(rotated := os.path.join(tmp, "rotated"))

@@ -8,6 +8,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tap
+from latency_capture import IRQ, Late
 from make_capture import Maker
 from test_viewers_pprof import Profile
 
@@ -104,6 +105,49 @@ def text_shows_waits_with_their_stacks(tmp):
     text = tap.run("report", cwd=tmp).stdout
     assert re.search(r"^ +0\.001 +0\.001 +asleep +7 +7 +waiter\n +schedule \[k\]\n"
                      r" +do_wait \[k\]$", text, re.M), text
+
+
+def waits_at_one_place_are_one_row(tmp):
+    """With their number; without call chains nobody knows the place."""
+    def listed(**kwargs):
+        make(tmp, repeat=40, **kwargs)
+        text = tap.run("report", cwd=tmp).stdout
+        return text[text.index("# Longest waits"):text.index("# CPUs")]
+
+    text = listed()
+    assert len(re.findall(r"burner$", text, re.M)) == 1 == len(re.findall(r"waiter$", text, re.M)), text
+    assert text.count("32 of the longest 32 were here:\n                schedule [k]\n") == 2, text
+    text = listed(chains=False)
+    assert len(re.findall(r"burner$", text, re.M)) == 10 and "were here" not in text, text
+
+
+def who_ended_a_wait_is_said(tmp):
+    """The task or what interrupted, by the name that it had then."""
+    capture = Late(cores=2, facts={"irq.40": "eth0"})
+    for task, name in (7, "server"), (8, "client"):
+        capture.task(task, name)
+    capture.task(8, "renamed", 90_000)
+    capture.switch(0, 1000, 7)
+    capture.switch(1, 1000, 8)
+    capture.switch(0, 2000, 0, blocked=True, state=1)
+    capture.waking(1, 50_000, waker=8, woken=7)
+    capture.waking(1, 51_000, waker=8, woken=7, context=IRQ)     # it is woken already
+    capture.switch(0, 60_000, 7)
+    capture.switch(0, 70_000, 0, blocked=True, state=2)
+    capture.irq_entry(1, 100_000, 40, task=8)
+    capture.waking(1, 100_100, waker=8, woken=7, context=IRQ)
+    capture.irq_exit(1, 100_200, 40, task=8)
+    capture.switch(0, 110_000, 7)
+    capture.switch(0, 120_000, 0)
+    capture.switch(0, 130_000, 7)
+    capture.save(os.path.join(tmp, "kbarman.cap"))
+    waits = {w["at_ns"]: w for w in of_kind(rows(tmp), "wait")}
+    assert [waits[2000].get(key) for key in ("by", "by_id", "by_name")] == ["task", 8, "client"], waits
+    assert [waits[70_000].get(key) for key in ("by", "by_id")] == ["irq", 40], waits
+    assert "by" not in waits[120_000] and len(waits) == 3, waits
+    text = tap.run("report", cwd=tmp).stdout
+    assert re.search(r"asleep +7 +7 +server\n +woken by client \(8\)\n", text), text
+    assert re.search(r"blocked +7 +7 +server\n +woken by .*\(interrupt\)\n", text), text
 
 
 def sleeping_daemons_are_told_from_those_who_wait(tmp):

@@ -42,16 +42,6 @@ struct kb_latency_options {
 	const struct kb_filter *filter;
 };
 
-/* Who ran, woke or interrupted. */
-struct kb_origin {
-	enum kb_tile_kind kind;	/* task, idle, softirq, irq or ipi; else it is not known */
-	uint32_t id;		/* the task, softirq, irq or enum kb_ipi; KB_ORIGIN_ANY: a softirq
-				 * or interrupt, but not known which */
-	uint16_t behind;	/* irq: number of handlers of that interrupt behind this one */
-};
-
-#define KB_ORIGIN_ANY	UINT32_MAX
-
 /*
  * The name of @origin at @ticks: of the task, "idle", "TIMER" of a softirq (kb_softirq_name()), of
  * the handler of an interrupt (kb_names_irq(); "irq N" if it has none), "Rescheduling interrupts" of

@@ -28,6 +28,7 @@
 #include <kbarman/losses.h>
 #include <kbarman/metrics.h>
 #include <kbarman/names.h>
+#include <kbarman/tiles.h>
 #include <kbarman/trace.h>
 
 #ifdef __cplusplus
@@ -116,6 +117,8 @@ struct kb_sched_task {
 	uint32_t last_core;		/* internal */
 	int64_t waits_since;		/* internal */
 	uint64_t last_seen;		/* ticks; the task is named by its name at that time */
+	struct kb_origin waker;		/* internal: who ended the open wait, */
+	uint64_t woken;			/* ... and when */
 };
 
 struct kb_sched_state {
@@ -149,6 +152,8 @@ struct kb_wait {
 					 * had nothing to do */
 	int64_t since;			/* ns, as kb_barman_ns() */
 	uint64_t ns;
+	struct kb_origin waker;		/* who ended it; kind unknown: no record says so */
+	uint64_t woken;			/* ticks: when */
 };
 
 /*

@@ -40,6 +40,16 @@ enum kb_tile_kind {
 
 #define KB_TILE_KINDS	8
 
+/* Who ran, woke or interrupted. */
+struct kb_origin {
+	enum kb_tile_kind kind;	/* task, idle, softirq, irq or ipi; else it is not known */
+	uint32_t id;		/* the task, softirq, irq or enum kb_ipi; KB_ORIGIN_ANY: a softirq
+				 * or interrupt, but not known which */
+	uint16_t behind;	/* irq: number of handlers of that interrupt behind this one */
+};
+
+#define KB_ORIGIN_ANY	UINT32_MAX
+
 /* A piece of time of a CPU. Times are ns, as kb_barman_ns(). */
 struct kb_tile {
 	enum kb_tile_kind kind;

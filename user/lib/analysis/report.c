@@ -94,6 +94,7 @@ static void destroy(struct reading *reading)
 {
 	kb_offcpu_destroy(reading->offcpu);
 	kb_sched_destroy(reading->sched);
+	kb_tiles_destroy(reading->tiles);
 	kb_calltree_destroy(reading->tree);
 	kb_carry_destroy(reading->carry);
 	kb_count_sets_destroy(reading->sets);

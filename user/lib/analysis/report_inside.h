@@ -37,6 +37,7 @@ struct reading {
 	struct kb_carry *carry;		/* NULL: no samples without a PC */
 	struct kb_calltree *tree;	/* NULL: not asked for */
 	struct kb_sched *sched;
+	struct kb_tiles *tiles;		/* NULL: there was no wakeup yet */
 	struct kb_offcpu *offcpu;
 	struct kb_stops *stops;
 	struct kb_stop *stop_rows;

@@ -127,6 +127,8 @@ static void end_wait(const struct kb_sched *sched, struct kb_sched_task *task, i
 		.asleep = task->waits_asleep,
 		.since = task->waits_since,
 		.ns = (uint64_t)now - (uint64_t)task->waits_since,
+		.waker = task->waker,
+		.woken = task->woken,
 	};
 
 	if (!task->waits || now < task->waits_since)
@@ -204,6 +206,7 @@ static int add_switch(struct kb_sched *sched, struct kb_sched_cpu *cpu,
 		task->waits_since = slice->end;
 		task->mark = 0;
 		task->mark_ticks = 0;
+		task->waker = (struct kb_origin){ .kind = KB_TILE_UNKNOWN };
 	}
 	key = slice->next_task;
 	task = kb_table_get(&sched->tasks, &key);
@@ -256,6 +259,18 @@ void kb_sched_mark(struct kb_sched *sched, uint32_t task_id, uint32_t mark, uint
 		return;
 	task->mark = mark;
 	task->mark_ticks = ticks;
+}
+
+void kb_sched_woken(struct kb_sched *sched, uint32_t task_id, const struct kb_origin *waker,
+		    uint64_t ticks)
+{
+	uint64_t key = task_id;
+	struct kb_sched_task *task = kb_table_find(&sched->tasks, &key);
+
+	if (!task || !task->waits || !task->waits_blocked || task->waker.kind != KB_TILE_UNKNOWN)
+		return;
+	task->waker = *waker;
+	task->woken = ticks;
 }
 
 /* Nothing of the task counts. */

@@ -34,6 +34,10 @@ void kb_sched_on_wait(struct kb_sched *sched,
 /* Store @mark and @ticks with the wait of @task_id that has just begun, if there is one. */
 void kb_sched_mark(struct kb_sched *sched, uint32_t task_id, uint32_t mark, uint64_t ticks);
 
+/* @waker ends the wait of @task_id, if it waits, at @ticks. The first one counts. */
+void kb_sched_woken(struct kb_sched *sched, uint32_t task_id, const struct kb_origin *waker,
+		    uint64_t ticks);
+
 /* All tasks, longest running time first. Nothing can be added afterwards. */
 const struct kb_sched_task *kb_sched_tasks(struct kb_sched *sched, uint32_t *nr);
 

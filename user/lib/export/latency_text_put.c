@@ -7,16 +7,7 @@
 void latency_put_origin(const struct latency_text *text, const struct kb_origin *origin,
 			uint64_t ticks)
 {
-	char name[KB_ORIGIN_NAME];
-
-	text_put(&text->put, kb_origin_name(text->trace, origin, ticks, name, sizeof(name)), 0);
-	if (origin->kind == KB_TILE_TASK)
-		text_printf(&text->put, " (%" PRIu32 ")", origin->id);
-	else if (origin->id != KB_ORIGIN_ANY)
-		text_printf(&text->put, "%s",
-			    origin->kind == KB_TILE_SOFTIRQ ? " (softirq)"
-			    : origin->kind == KB_TILE_IRQ   ? " (interrupt)"
-							    : "");
+	text_put_origin(&text->put, origin, ticks);
 }
 
 bool latency_is_shown(const struct latency_text *text, uint64_t part, uint64_t whole)

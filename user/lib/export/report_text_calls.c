@@ -56,25 +56,61 @@ static void put_wait_stack(const struct report_text *report, const struct kb_cal
 		text_printf(report, "%16s(%u more)\n", "", node->depth - 1);
 }
 
+/* Where the task waited: the same for waits of one call chain of tasks of one name. */
+static bool has_stack(const struct kb_call_tree *tree, uint32_t mark)
+{
+	return tree->nodes[mark].image_base[0];
+}
+
+/* How many of the waits from @i on are at the place of this one. 0: it was shown already. */
+static uint32_t count_alike(const struct report_text *report, const struct kb_wait *waits,
+			    uint32_t nr, uint32_t i)
+{
+	uint32_t alike = 1;
+
+	if (!has_stack(&report->got->waiting, waits[i].mark))
+		return 1;
+	for (uint32_t other = 0; other < i; other++)
+		if (waits[other].mark == waits[i].mark)
+			return 0;
+	for (uint32_t other = i + 1; other < nr; other++)
+		alike += waits[other].mark == waits[i].mark;
+	return alike;
+}
+
+static void put_wait(const struct report_text *report, const struct kb_wait *wait, uint32_t alike,
+		     uint32_t nr)
+{
+	text_printf(report, "%12.3f  %12.3f  %-9s", text_ms(wait->ns),
+		    text_ms((uint64_t)wait->since - (uint64_t)kb_trace_first(report->trace)),
+		    wait->asleep    ? "asleep"
+		    : wait->blocked ? "blocked"
+				    : "preempted");
+	text_put_task_name(report, wait->task_id, wait->ticks);
+	if (wait->waker.kind != KB_TILE_UNKNOWN) {
+		text_printf(report, "%14swoken by ", "");
+		text_put_origin(report, &wait->waker, wait->woken);
+		text_printf(report, "\n");
+	}
+	if (alike > 1)
+		text_printf(report, "%14s%u of the longest %u were here:\n", "", alike, nr);
+	put_wait_stack(report, &report->got->waiting, wait->mark);
+}
+
 void text_put_waits(const struct report_text *report, const char *title,
 		    const struct kb_wait *waits, uint32_t nr)
 {
-	uint32_t i;
+	uint32_t i, shown = 0, alike;
 
 	if (!nr)
 		return;
 	text_put_chosen(report, title, false);
 	text_printf(report, "#       Wait         Since  Why            PID      TID  Task\n#\n");
-	for (i = 0; i < nr && i < WAITS; i++) {
-		const struct kb_wait *wait = &waits[i];
-
-		text_printf(
-			report, "%12.3f  %12.3f  %-9s", text_ms(wait->ns),
-			text_ms((uint64_t)wait->since - (uint64_t)kb_trace_first(report->trace)),
-			wait->asleep	? "asleep"
-			: wait->blocked ? "blocked"
-					: "preempted");
-		text_put_task_name(report, wait->task_id, wait->ticks);
-		put_wait_stack(report, &report->got->waiting, wait->mark);
+	for (i = 0; i < nr && shown < WAITS; i++) {
+		alike = count_alike(report, waits, nr, i);
+		if (!alike)
+			continue;
+		put_wait(report, &waits[i], alike, nr);
+		shown++;
 	}
 }

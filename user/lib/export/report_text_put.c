@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -66,6 +67,21 @@ void text_put_chosen(const struct report_text *report, const char *title, bool a
 		text_printf(report, "# only %s%s\n", report->options.filter,
 			    tasks && all_tasks ? "; here all tasks count" : "");
 	text_printf(report, "#\n");
+}
+
+void text_put_origin(const struct report_text *report, const struct kb_origin *origin,
+		     uint64_t ticks)
+{
+	char name[KB_ORIGIN_NAME];
+
+	text_put(report, kb_origin_name(report->trace, origin, ticks, name, sizeof(name)), 0);
+	if (origin->kind == KB_TILE_TASK)
+		text_printf(report, " (%" PRIu32 ")", origin->id);
+	else if (origin->id != KB_ORIGIN_ANY)
+		text_printf(report, "%s",
+			    origin->kind == KB_TILE_SOFTIRQ ? " (softirq)"
+			    : origin->kind == KB_TILE_IRQ   ? " (interrupt)"
+							    : "");
 }
 
 void text_put_task_name(const struct report_text *report, uint32_t task_id, uint64_t timestamp)

@@ -15,7 +15,7 @@ struct report_text {
 
 	const struct kb_report *got;
 	const struct kb_report_options *how;
-	const struct kb_trace *trace;
+	struct kb_trace *trace;
 	const struct kb_barman *barman;
 	const struct kb_header *header;
 	const struct kb_tasks *tasks;
@@ -36,6 +36,10 @@ void text_put_padded(const struct report_text *report, const char *text, size_t 
 /* "  12.34%" with this width, and in a colour if colours are on. */
 void text_put_share(const struct report_text *report, uint64_t part, uint64_t whole, int width);
 void text_put_title(const struct report_text *report, const char *title);
+
+/* Who ran, woke or interrupted; its name is that of @ticks. */
+void text_put_origin(const struct report_text *report, const struct kb_origin *origin,
+		     uint64_t ticks);
 
 /* The title of a table that is of what options choose; with @all_tasks, that is not by task. */
 void text_put_chosen(const struct report_text *report, const char *title, bool all_tasks);

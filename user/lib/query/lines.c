@@ -47,7 +47,7 @@ static const struct kind {
 	  NAMES "run_ns runs preempted blocked preempted_ns blocked_ns longest_wait_ns "
 	  "longest_wait_at_ns longest_wait_blocked longest_wait_asleep migrations",
 	  "how tasks spent their time" },
-	{ "wait", KB_QUERY_REPORT, NAMES "blocked asleep ns at_ns stack", "the longest waits" },
+	{ "wait", KB_QUERY_REPORT, NAMES "blocked asleep ns at_ns by by_id by_name stack", "the longest waits" },
 	{ "cpu", KB_QUERY_REPORT, "cpu busy_ns awake_ns halted_ns lost_ns switches",
 	  "how CPUs spent their time" },
 	{ "idle", KB_QUERY_REPORT, "cpu state count ns longest_ns per_second", "idle states" },
