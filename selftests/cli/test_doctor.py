@@ -110,6 +110,14 @@ def a_module_that_is_not_there_needs_headers_and_maybe_a_signature(tmp):
     assert "sign-file" in checks["signature"]["fix"]
 
 
+def a_kernel_of_clang_is_told(tmp):
+    config = GOOD[f"boot/config-{RELEASE}"]
+    root = machine(tmp, clang=(f"boot/config-{RELEASE}", config + "CONFIG_CC_IS_CLANG=y\n"))
+    assert "LLVM=1" in doctor(root)[1]["kernel headers"]["found"]
+    root = machine(tmp, clang=(f"boot/config-{RELEASE}", config))
+    assert "LLVM=1" not in doctor(root)[1]["kernel headers"]["found"]
+
+
 def built(folder, release):
     """A file that says of itself what the module says of the kernel that it was built for."""
     path = os.path.join(folder, "kbarman.ko")

@@ -573,7 +573,9 @@ static enum verdict check_headers(struct doctor *doctor)
 
 	snprintf(path, sizeof(path), "/lib/modules/%s/build/Makefile", doctor->system.release);
 	if (is_there(doctor, path))
-		return say(doctor, GOOD, "installed: the module can be built here");
+		return say(doctor, GOOD, "installed: the module can be built here%s",
+			   kernel_config(doctor, "CONFIG_CC_IS_CLANG") == 'y' ?
+			   ", by 'make LLVM=1', because clang has built this kernel" : "");
 	if (is_there(doctor, "/sys/module/kbarman"))
 		return say(doctor, GOOD, "not installed, not needed: the module is loaded");
 	advise(doctor, "'apt-get install linux-headers-%.100s' where you build the module",
