@@ -467,6 +467,40 @@ def symfs_finds_images_elsewhere(tmp):
         assert not errors, errors
 
 
+def only_versions_are_left_out_of_names(tmp):
+    """An '@' may be part of a name; a library's version of it is not."""
+    source, library = os.path.join(tmp, "v.c"), os.path.join(tmp, "libv.so")
+    with open(source, "w", encoding="ascii") as file:
+        file.write("int older(void) { return 1; }\nint newer(void) { return 2; }\n"
+                   "int third(void) { return 3; }\n"
+                   "__asm__(\".symver older,shown@VERS_1.0\\n.symver newer,shown@@VERS_2.0\");\n")
+    with open(os.path.join(tmp, "v.map"), "w", encoding="ascii") as file:
+        file.write("VERS_1.0 { global: shown; third; local: *; };\nVERS_2.0 { } VERS_1.0;\n")
+    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-Wl,--version-script=v.map", "-o", library, source],
+                   check=True, cwd=tmp)
+    subprocess.run(["objcopy", "--redefine-sym", "third@@VERS_1.0=co@route", library], check=True)
+    subprocess.run(["objcopy", "--redefine-sym", "third=co@route", library], check=True)
+    subprocess.run(["objcopy", "--only-keep-debug", library, library + ".debug"], check=True)
+    symbols = subprocess.run(["nm", library], check=True, capture_output=True, text=True).stdout
+    places = {line.split()[2]: int(line.split()[0], 16) for line in symbols.splitlines() if " T " in line}
+    assert {"co@route", "shown@VERS_1.0", "shown@@VERS_2.0"} <= set(places), places
+    capture = Maker(facts={"host": HOST})
+    capture.task(7, "x")
+    headers = subprocess.run(["readelf", "-lW", library], check=True, capture_output=True, text=True).stdout
+    (load,) = [line.split() for line in headers.splitlines() if "LOAD" in line and " E " in line]
+    offset, vaddr = int(load[1], 16), int(load[2], 16)
+    capture.map(7, 0x100000, 0x1000, offset, library)
+    for number, name in enumerate(["co@route", "shown@VERS_1.0", "shown@@VERS_2.0"]):
+        capture.sample(0, number, 7, 0x100000 + places[name] - vaddr)
+    path = capture.save(os.path.join(tmp, "v.cap"))
+    for stripped in False, True:
+        if stripped:
+            subprocess.run(["strip", library], check=True)
+            subprocess.run(["objcopy", "--add-gnu-debuglink", library + ".debug", library], check=True)
+        rows = lines(tmp, path)[0]
+        assert {row["symbol"] for row in rows if row["kind"] == "symbol"} == {"co@route", "shown"}, rows
+
+
 def code_made_at_run_time_has_names(tmp):
     os.mkdir(os.path.join(tmp, "tmp"))
     with open(os.path.join(tmp, "tmp", "perf-7.map"), "w", encoding="ascii") as file:

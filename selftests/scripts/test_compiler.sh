@@ -15,7 +15,7 @@ status=0
 
 # try NAME KERNEL CC WORDS: Kbuild says the WORDS, or nothing, where CC builds for a kernel of KERNEL
 try() {
-	kernel=$(echo "$2" | tr a-z A-Z)
+	kernel=$(echo "$2" | tr '[:lower:]' '[:upper:]')
 	if said=$(printf 'src := .\nCONFIG_CC_IS_%s := y\nCONFIG_CC_VERSION_TEXT := "%s 17.0.1"\ninclude Kbuild\nall:;\n' \
 		"$kernel" "$2" | make -s -f - CC="$work/$3" all 2>&1); then
 		[ "$4" ] && result='not ok' || result=ok

@@ -18,6 +18,7 @@
 #include "sym/regular.h"
 
 #define MAX_SECTIONS	(1U << 20)
+#define MAX_VERSIONS	256U	/* that a file defines; glibc has 40 */
 
 /* What a symbol needs of its section: its limits, and whether it is code. */
 struct section {
@@ -30,6 +31,8 @@ struct loader {
 	struct kb_elf *wanted;	/* the file whose debug file this should be, */
 	bool trusted;		/* and whether that is certain */
 	Elf_Scn *minidebug;	/* .gnu_debugdata, or NULL */
+	Elf_Scn *versions;	/* those that the file defines, or NULL */
+	bool has_versions;	/* it has some; in a debug file nobody says which */
 	int fd;
 	const char *path;
 	struct kb_error *err;
@@ -80,6 +83,17 @@ static int load_segments(struct loader *loader)
 	return 0;
 }
 
+static bool is_version_section(Elf *elf, const GElf_Shdr *shdr)
+{
+	const char *name;
+	size_t names;
+
+	if (shdr->sh_type != SHT_NOBITS)
+		return shdr->sh_type == SHT_GNU_verdef;
+	name = elf_getshdrstrndx(elf, &names) ? NULL : elf_strptr(elf, names, shdr->sh_name);
+	return name && strcmp(name, ".gnu.version_d") == 0;
+}
+
 static int load_sections(struct loader *loader)
 {
 	Elf_Scn *scn = NULL;
@@ -101,10 +115,52 @@ static int load_sections(struct loader *loader)
 		if (i >= nr || !gelf_getshdr(scn, &shdr))
 			return damaged(loader, "section headers");
 		loader->sections[i].executable = shdr.sh_flags & SHF_EXECINSTR;
+		if (shdr.sh_type == SHT_GNU_verdef)
+			loader->versions = scn;
+		loader->has_versions |= is_version_section(loader->elf, &shdr);
 		if (shdr.sh_size <= UINT64_MAX - shdr.sh_addr)
 			loader->sections[i].end = shdr.sh_addr + shdr.sh_size;
 	}
 	return 0;
+}
+
+/* Whether @text, behind '@', is a version. Where nobody says which there are, it looks like one. */
+static bool is_version(const struct loader *loader, const char *text, size_t length)
+{
+	static const char small[] = "abcdefghijklmnopqrstuvwxyz_.",
+		all[] = "abcdefghijklmnopqrstuvwxyz_.ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+	Elf_Data *data = loader->versions ? elf_getdata(loader->versions, NULL) : NULL;
+	GElf_Verdaux name;
+	GElf_Verdef row;
+	GElf_Shdr shdr;
+	int at = 0;
+
+	if (!data || !gelf_getshdr(loader->versions, &shdr))
+		return loader->has_versions && strspn(text, small) < length &&
+		       strspn(text, all) >= length;
+	for (unsigned int i = 0; i < MAX_VERSIONS && gelf_getverdef(data, at, &row); i++) {
+		const char *found = NULL;
+
+		if (row.vd_aux <= INT32_MAX - (uint32_t)at &&
+		    gelf_getverdaux(data, at + (int)row.vd_aux, &name))
+			found = elf_strptr(loader->elf, shdr.sh_link, name.vda_name);
+		if (found && strlen(found) == length && memcmp(found, text, length) == 0)
+			return true;
+		if (!row.vd_next || row.vd_next > INT32_MAX - (uint32_t)at)
+			break;
+		at += (int)row.vd_next;
+	}
+	return false;
+}
+
+/* Where @name, which ends at @end, ends without NAME@VERSION or NAME@@VERSION. */
+static const char *without_version(const struct loader *loader, const char *name, const char *end)
+{
+	const char *at = memrchr(name + 1, '@', (size_t)(end - name) - 1);
+
+	if (!at || !is_version(loader, at + 1, (size_t)(end - at) - 1))
+		return end;
+	return at > name + 1 && at[-1] == '@' ? at - 1 : at;
 }
 
 /* $a, $d, $t, $x and $x.anything separate Arm code from data. They are not names. */
@@ -168,8 +224,7 @@ static int add_symbol(const struct loader *loader, const GElf_Sym *sym, Elf32_Wo
 	end = memchr(name, '\0', strings->d_size - sym->st_name);
 	if (!end || end == name || is_mapping_symbol(loader, name))
 		return 0;
-	if (strchr(name + 1, '@'))	/* NAME@VERSION */
-		end = strchr(name + 1, '@');
+	end = without_version(loader, name, end);
 	if (loader->header.e_machine == EM_ARM && GELF_ST_TYPE(sym->st_info) == STT_FUNC)
 		start &= ~(uint64_t)1;	/* Thumb code */
 	if (end - name == 6 && memcmp(name, "_stext", 6) == 0)
