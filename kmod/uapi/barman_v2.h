@@ -253,6 +253,9 @@ enum bm_kbarman_what {
 	BM_KBARMAN_FREQUENCY	= 11,	/* the value is kHz from now on, of CPU `cpu` */
 	BM_KBARMAN_IDLE_MISS	= 12,	/* CPU `cpu` has left idle state `id`, which was too deep
 					 * (context 0) or not deep enough (1) */
+	BM_KBARMAN_LOST		= 13,	/* as many records as the value says are missing in front
+					 * of this one, because of `id`, enum kbarman_loss in
+					 * kbarman.h: struct bm_kbarman_loss */
 };
 
 /* In what a record was written. Of a wakeup: what woke. */
@@ -279,6 +282,17 @@ struct bm_kbarman_detail {
 	__u16 cpu;
 	__u8 what;			/* enum bm_kbarman_what */
 	__u8 context;			/* enum bm_kbarman_context */
+} __attribute__((packed, aligned(4)));
+
+/*
+ * The first of the lost records would have had the timestamp `begin`, or one a little later. What
+ * the CPU did from then on, or from the record in front of this one if that is later, is not known:
+ * the task switches may be among the lost records. Several such values come in the order of
+ * `begin`.
+ */
+struct bm_kbarman_loss {
+	struct bm_kbarman_detail detail;
+	__u64 begin;
 } __attribute__((packed, aligned(4)));
 
 enum bm_annotation_type {
@@ -393,6 +407,7 @@ _Static_assert(sizeof(struct bm_protocol_task_switch) == 23, "task_switch, 21 an
 _Static_assert(sizeof(struct bm_protocol_custom_counter) == 32, "custom_counter");
 _Static_assert(sizeof(struct bm_kbarman_detail) == 8, "detail");
 _Static_assert(sizeof(struct bm_protocol_annotation) == 33 + sizeof(bm_uintptr), "annotation");
+_Static_assert(sizeof(struct bm_kbarman_loss) == 16, "loss");
 _Static_assert(sizeof(struct bm_kbarman_callchain) == 8, "callchain");
 _Static_assert(sizeof(struct bm_kbarman_stack) == 32, "stack");
 _Static_assert(sizeof(struct bm_protocol_halting_event) == 18, "halting, 17 and idle_state");

@@ -138,6 +138,7 @@ def dump_of_captures_has_what_is_promised(tmp):
     full_image(8, "<").save(path)
     lines = objects("dump", "-j", path)
     capture = Maker(series=["Wakeups"])
+    capture.lost(0, 500, 1, reason=0, begin=400)
     capture.task(7, "a")
     capture.map(7, 0x1000, 0x1000, 0, "/bin/a", file="1:2:3:4")
     capture.sample(0, 1000, 7, 0x1000, [], [0x1000])
@@ -275,6 +276,9 @@ def script_has_what_is_promised(tmp):
     path = os.path.join(tmp, "marks.cap")
     capture.save(path)
     lines += objects("script", "-j", path)
+    capture = Maker(series=["Lost records"])
+    capture.lost(0, 500, 1, reason=0, begin=400)
+    lines += objects("script", "-j", capture.save(path))
     if not any("file" in line for line in lines):
         raise tap.Skip("this tool or this machine has no libdw")
     check("SCRIPT", lines)

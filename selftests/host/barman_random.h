@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include <kbarman/barman.h>
+#include <uapi/barman_v2.h>
+#include <uapi/kbarman.h>
 
 #include "../lib/random.h"
 
@@ -197,6 +199,12 @@ static inline void random_annotation(struct random_capture *c, uint32_t index)
 static inline void random_detail(const struct random_capture *c, struct kb_event *e)
 {
 	e->custom_counter.what = 1 + random_below(16);
+	if (e->custom_counter.what == BM_KBARMAN_LOST) {
+		e->custom_counter.what = 0;
+		e->custom_counter.lost = 1 + random_below(KBARMAN_LOST_REASONS + 1);
+		e->custom_counter.begin = random_u64();
+		return;
+	}
 	e->custom_counter.context = random_below(5);
 	e->custom_counter.cpu = random_below(c->layout.max_cores);
 	e->custom_counter.id = random_u64();

@@ -73,6 +73,11 @@ class Maker:
     def custom(self, core, timestamp, task_id, counter, value):
         self.record(4, core, timestamp, struct.pack("<IIQ", task_id, counter, value))
 
+    def lost(self, core, timestamp, count, reason=None, begin=0, counter=0):
+        """Lost records, @reason: a number; None: as an early module tells."""
+        loss = b"" if reason is None else struct.pack("<IHBBQ", reason, core, 13, 0, begin)
+        self.record(4, core, timestamp, struct.pack("<IIQ", 0, counter, count) + loss)
+
     def about(self, core, timestamp, task_id, what, about=0, cpu=0, context=0, counter=0, value=1):
         """A value that says what it is about: a number, or a word of WHATS."""
         self.record(4, core, timestamp, struct.pack(

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <kbarman/losses.h>
 #include <kbarman/trace.h>
 
 #include "analysis/counted.h"
@@ -259,6 +260,11 @@ static void dump_event(struct kb_json *json, const struct kb_barman *barman, uin
 			kb_json_u64(json, "task_id", event->task_id);
 		kb_json_u64(json, "counter", event->custom_counter.counter);
 		kb_json_u64(json, "value", event->custom_counter.value);
+		if (event->custom_counter.lost) {
+			dump_word(json, "reason", kb_loss_name(event->custom_counter.lost - 1U),
+				  event->custom_counter.lost - 1U);
+			kb_json_u64(json, "begin", event->custom_counter.begin);
+		}
 		if (event->custom_counter.what != KB_WHAT_VALUE)
 			dump_detail(json, event);
 		break;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <kbarman/chain.h>
+#include <kbarman/losses.h>
 
 #include "base/json.h"
 #include "script.h"
@@ -258,6 +259,11 @@ static void put_counter(struct script *script, struct kb_json *json, const struc
 	else
 		kb_json_double(json, "value", (double)(int64_t)event->custom_counter.value *
 			       series->multiplier);
+	if (event->custom_counter.lost) {
+		kb_json_string(json, "reason", kb_loss_name(event->custom_counter.lost - 1U) ?: "?");
+		kb_json_i64(json, "begin_ns", kb_barman_ns(kb_trace_barman(script->trace),
+							   event->custom_counter.begin));
+	}
 }
 
 /* ---- what values of kbarman's own series are about ---- */

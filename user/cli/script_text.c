@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <kbarman/chain.h>
+#include <kbarman/losses.h>
 
 #include "script.h"
 
@@ -352,6 +353,11 @@ static void put_counter(struct script *script, const struct kb_walk *walk)
 		line_char(&script->line, '=');
 		put_value(&script->line, walk->event.custom_counter.value,
 			  i < header->nr_series ? header->series[i].multiplier : 1.0);
+		if (walk->event.custom_counter.lost) {
+			line_string(&script->line, " reason=");
+			line_string(&script->line,
+				    kb_loss_name(walk->event.custom_counter.lost - 1U) ?: "?");
+		}
 	}
 	line_end(&script->line);
 }

@@ -149,6 +149,13 @@ struct kb_event {
 		struct {
 			uint32_t counter;	/* index into the custom series, in range */
 			uint64_t value;
+			/*
+			 * If the value is a number of lost records: why, as kb_loss_name() counts the
+			 * reasons, + 1 (0: not known), and the ticks of the first of them, or a little
+			 * earlier.
+			 */
+			uint8_t lost;
+			uint64_t begin;
 			/* 0 = a value and nothing else; of kbarman's own series: what it is about. */
 			uint8_t what;		/* enum kb_what; unknown ones are possible */
 			uint8_t context;	/* enum kb_context; these three: by `what` */

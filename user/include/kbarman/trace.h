@@ -120,6 +120,8 @@ struct kb_slice {
 	uint32_t next_task;		/* ended by a switch: the next task */
 	int64_t start, end;		/* ns, as kb_barman_ns(); end >= start */
 	uint64_t lost;			/* of kind lost: number of records */
+	uint8_t reason;			/* of kind lost: why, as kb_loss_name() counts, + 1; 0: not
+					 * known, or for several reasons */
 };
 
 #define KB_WALK_SLICES	2		/* one record ends at most so many slices */

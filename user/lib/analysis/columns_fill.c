@@ -340,6 +340,7 @@ static void put_gap(struct kb_columns *columns, const struct kb_slice *slice)
 	KB_PUT(at, gaps, end_ns, slice->end);
 	KB_PUT(at, gaps, cpu, slice->core);
 	KB_PUT(at, gaps, records, slice->lost);
+	KB_PUT(at, gaps, reason, word(slice->reason, KB_WORDS_REASON));
 }
 
 void kb_columns_fill_slice(struct kb_columns *columns, const struct kb_slice *slice)

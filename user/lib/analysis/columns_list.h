@@ -85,6 +85,7 @@ COLUMN(gaps, ns, I64, "when it began")
 COLUMN(gaps, end_ns, I64, "when it ended")
 COLUMN(gaps, cpu, U32, "CPU")
 COLUMN(gaps, records, U64, "number of lost records")
+WORDS(gaps, reason, reason_words, "why; unknown: it is not told, or there are several reasons")
 END(gaps)
 
 TABLE(wakeups,

@@ -66,6 +66,7 @@ enum kb_column_table_index {
 #define KB_WORDS_CONTEXT	4
 #define KB_WORDS_MARK		4
 #define KB_WORDS_SERIES		4
+#define KB_WORDS_REASON		5
 #define KB_WORD_DETAIL		6	/* behind the numbers of enum kb_event_type */
 enum { KB_WORD_IRQ, KB_WORD_IPI, KB_WORD_SOFTIRQ };
 enum { KB_WORD_WRITTEN, KB_WORD_OVERWRITTEN, KB_WORD_LOST, KB_WORD_MISSED, KB_WORD_STOPPED };

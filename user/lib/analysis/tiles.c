@@ -308,12 +308,13 @@ static int feed_custom(const struct kb_tiles *tiles, struct cpu *cpu, const stru
 	return known + n;
 }
 
-/* Records are missing between the last one of @cpu and @now. */
-static int lose(const struct kb_tiles *tiles, struct cpu *cpu, int64_t now, struct kb_tile *out)
+/* Records are missing between @begin, which is not in front of the last one of @cpu, and @now. */
+static int lose(const struct kb_tiles *tiles, struct cpu *cpu, int64_t begin, int64_t now,
+		struct kb_tile *out)
 {
-	int n = (int)close_tile(tiles, cpu, cpu->last, false, out);
+	int n = (int)close_tile(tiles, cpu, begin, false, out);
 
-	set_bottom(cpu, KB_TILE_LOST, cpu->last);
+	set_bottom(cpu, KB_TILE_LOST, begin);
 	cpu->has_task = false;
 	cpu->task_id = 0;
 	cpu->gaps++;
@@ -322,15 +323,19 @@ static int lose(const struct kb_tiles *tiles, struct cpu *cpu, int64_t now, stru
 	return n;
 }
 
-static bool tells_loss(const struct kb_walk *walk)
+/* The gap that the record tells of, or NULL. */
+static const struct kb_slice *lost_before(const struct kb_walk *walk)
 {
-	return walk->nr_slices && walk->slices[walk->nr_slices - 1].kind == KB_SLICE_LOST;
+	const struct kb_slice *last = walk->nr_slices ? &walk->slices[walk->nr_slices - 1] : NULL;
+
+	return last && last->kind == KB_SLICE_LOST ? last : NULL;
 }
 
 int kb_tiles_feed(struct kb_tiles *tiles, const struct kb_walk *walk,
 		  struct kb_tile out[KB_TILES_MOST])
 {
 	const struct kb_event *event = &walk->event;
+	const struct kb_slice *gap = lost_before(walk);
 	int64_t now = walk->ns;
 	struct cpu *cpu;
 	int n = 0;
@@ -353,8 +358,8 @@ int kb_tiles_feed(struct kb_tiles *tiles, const struct kb_walk *walk,
 	else if (event->type == KB_EVENT_SAMPLE)
 		n = learn_task(tiles, cpu, event->task_id, now, out);
 	else if (event->type == KB_EVENT_CUSTOM_COUNTER)
-		n = tells_loss(walk) ? lose(tiles, cpu, now, out)
-				     : feed_custom(tiles, cpu, event, now, out);
+		n = gap ? lose(tiles, cpu, gap->start > cpu->last ? gap->start : cpu->last, now, out)
+			: feed_custom(tiles, cpu, event, now, out);
 	cpu->last = now;
 	return n;
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <uapi/kbarman.h>
+
 #include "analysis/losses_read.h"
 #include "analysis/recorded.h"
 #include "analysis/timeline.h"
@@ -157,9 +159,9 @@ static void feed_sample(const struct kb_timeline *timeline, struct cpu *cpu, int
 	cpu->since = now;
 }
 
-/* The slice behind the last record of @cpu, up to @now, in which records are missing. */
+/* The slice of @cpu from @start to @now, in which records are missing. */
 static struct kb_slice lost_slice(const struct kb_timeline *timeline, const struct cpu *cpu,
-				  int64_t now, uint64_t lost)
+				  int64_t start, int64_t now, uint64_t lost)
 {
 	return (struct kb_slice){
 		.kind = KB_SLICE_LOST,
@@ -167,19 +169,41 @@ static struct kb_slice lost_slice(const struct kb_timeline *timeline, const stru
 		.core = (uint32_t)(cpu - timeline->cpus),
 		.idle_state = KB_STATE_UNKNOWN,
 		.prev_state = KB_STATE_UNKNOWN,
-		.start = cpu->seen ? cpu->last : now,
+		.start = start,
 		.end = now,
 		.lost = lost,
 	};
 }
 
+/*
+ * A capture that does not say when the gap began has it behind the last record. One that does has it
+ * a little before that, if an interrupt came in between.
+ */
+static int64_t begin_of_gap(const struct kb_timeline *timeline, const struct cpu *cpu, int64_t now,
+			    const struct kb_event *event)
+{
+	int64_t least = cpu->seen ? cpu->last : INT64_MIN, begin;
+
+	if (!event->custom_counter.lost)
+		return cpu->seen ? cpu->last : now;
+	begin = kb_barman_ns(timeline->barman, event->custom_counter.begin);
+	begin = begin > least ? begin : least;
+	return begin < now ? begin : now;
+}
+
 static unsigned int feed_loss(const struct kb_timeline *timeline, struct cpu *cpu, int64_t now,
 			      const struct kb_event *event, struct kb_slice *slices)
 {
-	unsigned int n = close_slice(cpu, event->core, cpu->last, KB_END_LOST, slices);
+	int64_t begin = begin_of_gap(timeline, cpu, now, event);
+	unsigned int n;
 
-	slices[n] = lost_slice(timeline, cpu, now, event->custom_counter.value);
 	cpu->told += event->custom_counter.value;
+	/* Only marks of programs are missing. */
+	if (event->custom_counter.lost == KBARMAN_LOST_RATE + 1)
+		return 0;
+	n = close_slice(cpu, event->core, begin, KB_END_LOST, slices);
+	slices[n] = lost_slice(timeline, cpu, begin, now, event->custom_counter.value);
+	slices[n].reason = event->custom_counter.lost;
 	cpu->state = CPU_UNKNOWN;
 	cpu->has_task = false;
 	return n + 1;
@@ -250,7 +274,8 @@ static bool end_cpu(struct kb_timeline *timeline, struct cpu *cpu, struct kb_sli
 			    lost ? KB_END_LOST : KB_END_CAPTURE, slice);
 		cpu->state = CPU_UNKNOWN;
 	} else if (lost) {
-		*slice = lost_slice(timeline, cpu, last, cpu->lost - cpu->told);
+		*slice = lost_slice(timeline, cpu, cpu->seen ? cpu->last : last, last,
+				    cpu->lost - cpu->told);
 		cpu->told = cpu->lost;
 	}
 	return open || lost;

@@ -68,7 +68,7 @@ const struct kb_parquet_table kb_parquet_tables[] = {
 		CAPTURE,
 	} },
 	{ "gaps", "gaps", {
-		TIME("ns"), LENGTH, CPU, NUMBER("records"), CAPTURE,
+		TIME("ns"), LENGTH, CPU, NUMBER("records"), WORD("reason"), CAPTURE,
 	} },
 	{ "series", "series", {
 		TIME("ns"), CPU_OR_NONE, TASK,

@@ -40,10 +40,13 @@ static uint64_t hash_sample(const struct kb_event *event)
 /* 0 for a value and nothing else. */
 static uint64_t hash_detail(const struct kb_event *event)
 {
+	uint64_t loss = event->custom_counter.begin * MIX_MORE + event->custom_counter.lost;
 	uint64_t body = event->custom_counter.id | (uint64_t)event->custom_counter.cpu << 32 |
 			(uint64_t)event->custom_counter.what << 48 |
 			(uint64_t)event->custom_counter.context << 56;
 
+	if (event->custom_counter.lost)
+		return loss * (MIX_BODY + 4);
 	return event->custom_counter.what == KB_WHAT_VALUE ? 0 : body * (MIX_BODY + 2);
 }
 

@@ -147,11 +147,22 @@ static kb_always_inline bool decode_annotation(const struct kb_barman *b, struct
 	return true;
 }
 
-/* What a value is about, which is behind the record. Optional, like a chain. */
-static kb_always_inline void decode_detail(struct kb_event *event, const uint8_t *at, bool swap)
+/* What a value is about, which is behind the record: @left bytes. Optional, like a chain. */
+static kb_always_inline void decode_detail(struct kb_event *event, const uint8_t *at, uint64_t left,
+					   bool swap)
 {
+	uint32_t reason;
+
 	if (!at[6])
 		return;		/* zeros that fill the block */
+	if (at[6] == BM_KBARMAN_LOST) {
+		reason = kb_load32(at, swap);
+		if (left < sizeof(struct bm_kbarman_loss) || reason >= UINT8_MAX)
+			return;
+		event->custom_counter.lost = (uint8_t)(reason + 1);
+		event->custom_counter.begin = kb_load64(at + 8, swap);
+		return;
+	}
 	event->custom_counter.id = kb_load32(at, swap);
 	event->custom_counter.cpu = kb_load16(at + 4, swap);
 	event->custom_counter.what = at[6];
@@ -173,12 +184,14 @@ static kb_always_inline bool decode_custom(const struct kb_barman *b, struct kb_
 	event->type = KB_EVENT_CUSTOM_COUNTER;
 	event->custom_counter.counter = kb_load32(at, swap);
 	event->custom_counter.value = kb_load64(at + 4, swap);
+	event->custom_counter.lost = 0;
+	event->custom_counter.begin = 0;
 	event->custom_counter.id = 0;
 	event->custom_counter.cpu = 0;
 	event->custom_counter.what = KB_WHAT_VALUE;
 	event->custom_counter.context = 0;
 	if (b->header.extended && left >= fixed + sizeof(struct bm_kbarman_detail))
-		decode_detail(event, at + 12, swap);
+		decode_detail(event, at + 12, left - fixed, swap);
 	return event->custom_counter.counter < b->header.nr_series;
 }
 

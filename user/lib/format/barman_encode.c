@@ -193,19 +193,28 @@ static kb_always_inline int encode_custom(struct kb_barman_writer *w, const stru
 {
 	bool has_tasks = w->shape.max_task_infos;
 	bool detail = w->extended && event->custom_counter.what != KB_WHAT_VALUE;
+	bool loss = w->extended && event->custom_counter.lost;
 	int ret;
 
 	if (event->custom_counter.counter >= w->shape.num_series)
 		return -EINVAL;
 	ret = begin(w, event, o, BM_RECORD_CUSTOM_COUNTER,
-		    (has_tasks ? 32 : 28) + (detail ? sizeof(struct bm_kbarman_detail) : 0));
+		    (has_tasks ? 32 : 28) + (loss ? sizeof(struct bm_kbarman_loss) :
+					     detail ? sizeof(struct bm_kbarman_detail) : 0));
 	if (ret)
 		return ret;
 	if (has_tasks)
 		put32(o, event->task_id);
 	put32(o, event->custom_counter.counter);
 	put64(o, event->custom_counter.value);
-	if (!detail)
+	if (loss) {
+		put32(o, event->custom_counter.lost - 1U);
+		put16(o, (uint16_t)event->core);
+		put8(o, BM_KBARMAN_LOST);
+		put8(o, 0);
+		put64(o, event->custom_counter.begin);
+	}
+	if (loss || !detail)
 		return 0;
 	put32(o, event->custom_counter.id);
 	put16(o, event->custom_counter.cpu);

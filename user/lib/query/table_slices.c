@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <kbarman/losses.h>
+
 #include "analysis/sched.h"
 #include "base/table.h"
 #include "query/query_put.h"
@@ -17,7 +19,7 @@ static int out_of_memory(struct kb_error *err)
 
 enum {
 	SLICE_NS = QUERY_COMMONS, SLICE_END, SLICE_KIND, SLICE_HOW, SLICE_STATE, SLICE_STATE_NAME,
-	SLICE_NEXT, SLICE_LOST,
+	SLICE_NEXT, SLICE_LOST, SLICE_REASON,
 };
 
 static const struct kb_slice *slice_of(const struct query_walk *walk)
@@ -105,6 +107,10 @@ static void slices_column(struct query_walk *walk, struct sqlite3_context *conte
 		if (slice->kind == KB_SLICE_LOST)
 			query_put_u64(context, slice->lost);
 		break;
+	case SLICE_REASON:
+		if (slice->kind == KB_SLICE_LOST && slice->reason)
+			query_put_text(context, kb_loss_name(slice->reason - 1U));
+		break;
 	default:
 		break;
 	}
@@ -113,9 +119,10 @@ static void slices_column(struct query_walk *walk, struct sqlite3_context *conte
 const struct query_table query_slices = {
 	.name = "slices",
 	.columns = ", ns INTEGER, end_ns INTEGER, kind TEXT, ended TEXT, state INTEGER, "
-		   "state_name TEXT, next_tid INTEGER, records INTEGER",
+		   "state_name TEXT, next_tid INTEGER, records INTEGER, reason TEXT",
 	.what = "what each CPU did, without gaps: kind is run (of a task; tid 0 is the idle task while "
-		"it is awake), idle (with its state; -1 is unknown) or lost (records are missing)",
+		"it is awake), idle (with its state; -1 is unknown) or lost (records are missing; reason is that "
+		"of losses)",
 	.types = ~0U,
 	.follows = true,
 	.seeks = true,
