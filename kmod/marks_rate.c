@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
+#include "clock.h"
 #include "marks_rate.h"
 #include "session.h"
 #include "uapi/kbarman.h"
@@ -20,6 +21,7 @@
 struct losses {
 	u32 recording;		/* the recording to which `untold` belongs */
 	atomic_t untold;	/* lost marks that no ring has a record of yet */
+	u64 since;		/* timestamp of the first of them */
 };
 
 /* What a user has written, with all descriptors. */
@@ -141,11 +143,14 @@ void kbarman_account_lose(struct kbarman_account *account, const struct kbarman_
 {
 	struct losses *losses = &account->losses[session->slot];
 
-	kbarman_ring_lose(ring, KBARMAN_LOST_RATE);
+	if (!kbarman_ring_lose(ring, KBARMAN_LOST_RATE))
+		return;
 	if (!losses_are_of(losses, session)) {
 		WRITE_ONCE(losses->recording, READ_ONCE(session->marks_recording));
 		atomic_set(&losses->untold, 0);
 	}
+	if (!atomic_read(&losses->untold))
+		WRITE_ONCE(losses->since, kbarman_clock());
 	atomic_inc(&losses->untold);
 }
 
@@ -162,10 +167,11 @@ void kbarman_account_tell(struct kbarman_account *account, const struct kbarman_
 			  struct kbarman_ring *ring)
 {
 	struct losses *losses = &account->losses[session->slot];
+	u64 since = READ_ONCE(losses->since);
 	int untold = losses_are_of(losses, session) ? atomic_xchg(&losses->untold, 0) : 0;
 
 	if (!untold)
 		return;
 	WRITE_ONCE(account->told, ktime_get_ns());
-	kbarman_ring_owe(ring, untold);
+	kbarman_ring_owe(ring, KBARMAN_LOST_RATE, untold, since);
 }

@@ -5,34 +5,47 @@
 static const char lost_text[] = "records lost";
 
 /*
- * Writes a record of the losses before the next record. If there is no space for the record of the
- * losses, they are reported before a later record.
+ * Writes how many records were lost for @reason. False: there is no space for that, and it is told
+ * later.
  */
-static noinline void losses_record(struct kbarman_ring *ring)
+static bool loss_record(struct kbarman_ring *ring, enum kbarman_loss reason)
 {
-	struct bm_protocol_custom_counter *counter;
-	struct bm_protocol_annotation *bookmark;
-	long lost = local_xchg(&ring->unreported, 0);
+	struct record {
+		struct bm_protocol_custom_counter counter;
+		struct bm_kbarman_loss loss;
+	} __packed __aligned(4);
+	u64 since;
+	long lost = kbarman_ring_take_owed(ring, reason, &since);
 	struct kbarman_slot slot;
-	unsigned long length;
+	struct record *record;
 
 	if (!lost)
-		return;
-	slot = kbarman_ring_try_reserve(ring, sizeof(*counter));
-	counter = slot.record;
-	if (!counter) {
-		kbarman_ring_owe(ring, lost);
-		return;
+		return true;
+	slot = kbarman_ring_try_reserve(ring, sizeof(*record));
+	record = slot.record;
+	if (!record) {
+		kbarman_ring_owe(ring, reason, lost, since);
+		return false;
 	}
-	kbarman_fill_header(ring, counter, BM_RECORD_CUSTOM_COUNTER, slot.timestamp);
-	counter->task_id = 0;
-	counter->counter = KBARMAN_SERIES_LOST;
-	counter->value = lost;
+	kbarman_fill_header(ring, record, BM_RECORD_CUSTOM_COUNTER, slot.timestamp);
+	record->counter.task_id = 0;
+	record->counter.counter = KBARMAN_SERIES_LOST;
+	record->counter.value = lost;
+	record->loss = (struct bm_kbarman_loss) {
+		.detail = { .id = reason, .cpu = ring->cpu, .what = BM_KBARMAN_LOST },
+		.begin = min(since, slot.timestamp),
+	};
 	kbarman_ring_commit(ring, slot.begin);
+	return true;
+}
 
-	length = ALIGN(sizeof(*bookmark) + sizeof(lost_text), sizeof(bm_uintptr));
-	slot = kbarman_ring_try_reserve(ring, length);
-	bookmark = slot.record;
+static void losses_bookmark(struct kbarman_ring *ring)
+{
+	unsigned long length = ALIGN(sizeof(struct bm_protocol_annotation) + sizeof(lost_text),
+				     sizeof(bm_uintptr));
+	struct kbarman_slot slot = kbarman_ring_try_reserve(ring, length);
+	struct bm_protocol_annotation *bookmark = slot.record;
+
 	if (!bookmark)
 		return;
 	memset(bookmark, 0, length);
@@ -43,9 +56,25 @@ static noinline void losses_record(struct kbarman_ring *ring)
 	kbarman_ring_commit(ring, slot.begin);
 }
 
+/* Writes of the losses before the next record, of each reason once. */
+static noinline void losses_record(struct kbarman_ring *ring)
+{
+	enum kbarman_loss reason;
+	int i;
+
+	for (i = 0; i < KBARMAN_LOST_REASONS; i++) {
+		reason = kbarman_ring_owes(ring);
+		if (reason == KBARMAN_LOST_REASONS)
+			break;
+		if (!loss_record(ring, reason))
+			return;
+	}
+	losses_bookmark(ring);
+}
+
 static struct kbarman_slot record_begin(struct kbarman_ring *ring, unsigned long length)
 {
-	if (unlikely(local_read(&ring->unreported)))
+	if (unlikely(kbarman_ring_owes(ring) != KBARMAN_LOST_REASONS))
 		losses_record(ring);
 	return kbarman_ring_reserve(ring, length);
 }

@@ -192,14 +192,38 @@ static void open_short(struct kbarman_ring *ring, unsigned long position)
 	WRITE_ONCE(ring->short_limit, called ? closed : limit);
 	WRITE_ONCE(ring->called_limit, called ? limit : closed);
 	barrier();
-	if (unlikely(local_read(&ring->unreported) || READ_ONCE(ring->closed)))
+	if (unlikely(kbarman_ring_owes(ring) != KBARMAN_LOST_REASONS || READ_ONCE(ring->closed)))
 		kbarman_ring_close_short(ring);
 }
 
-void kbarman_ring_owe(struct kbarman_ring *ring, unsigned long lost)
+void kbarman_ring_owe(struct kbarman_ring *ring, enum kbarman_loss reason, long lost, u64 since)
 {
-	local_add(lost, &ring->unreported);
+	struct kbarman_owed *owed = &ring->owed[reason];
+
+	/* Who comes in between may take them with the time of an earlier gap: never too late. */
+	if (local_add_return(lost, &owed->records) == lost || since < READ_ONCE(owed->since))
+		WRITE_ONCE(owed->since, since);
 	kbarman_ring_close_short(ring);
+}
+
+enum kbarman_loss kbarman_ring_owes(const struct kbarman_ring *ring)
+{
+	enum kbarman_loss reason, first = KBARMAN_LOST_REASONS;
+
+	for (reason = 0; reason < KBARMAN_LOST_REASONS; reason++)
+		if (local_read(&ring->owed[reason].records) &&
+		    (first == KBARMAN_LOST_REASONS ||
+		     READ_ONCE(ring->owed[reason].since) < READ_ONCE(ring->owed[first].since)))
+			first = reason;
+	return first;
+}
+
+long kbarman_ring_take_owed(struct kbarman_ring *ring, enum kbarman_loss reason, u64 *since)
+{
+	/* In this order: what is lost in between is younger. */
+	*since = READ_ONCE(ring->owed[reason].since);
+	barrier();
+	return local_xchg(&ring->owed[reason].records, 0);
 }
 
 /*
@@ -223,6 +247,7 @@ static noinline struct kbarman_slot ring_reserve(struct kbarman_ring *ring, unsi
 
 	if (unlikely(WORD + length > size / 8)) {
 		reason = KBARMAN_LOST_TOO_BIG;
+		now = ring_clock();
 		goto lost;
 	}
 	do {
@@ -260,7 +285,7 @@ static noinline struct kbarman_slot ring_reserve(struct kbarman_ring *ring, unsi
 lost:
 	if (counted && !READ_ONCE(ring->closed)) {
 		local_inc(&ring->lost[reason]);
-		kbarman_ring_owe(ring, 1);
+		kbarman_ring_owe(ring, reason, 1, now);
 	}
 	return (struct kbarman_slot) { .record = NULL };
 }
@@ -275,10 +300,12 @@ struct kbarman_slot kbarman_ring_try_reserve(struct kbarman_ring *ring, unsigned
 	return ring_reserve(ring, length, false);
 }
 
-void kbarman_ring_lose(struct kbarman_ring *ring, enum kbarman_loss reason)
+bool kbarman_ring_lose(struct kbarman_ring *ring, enum kbarman_loss reason)
 {
-	if (!READ_ONCE(ring->closed))
-		local_inc(&ring->lost[reason]);
+	if (READ_ONCE(ring->closed))
+		return false;
+	local_inc(&ring->lost[reason]);
+	return true;
 }
 
 /*

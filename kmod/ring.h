@@ -61,6 +61,12 @@ struct kbarman_ring_page {
 	unsigned long records;	/* written in front of `end`, since the ring's init */
 };
 
+/* Losses that the ring itself does not tell of yet. */
+struct kbarman_owed {
+	local_t records;
+	u64 since;		/* time of the first of them, if there are any */
+};
+
 struct kbarman_wake;
 
 struct kbarman_ring {
@@ -81,7 +87,7 @@ struct kbarman_ring {
 	/* The owning CPU's, counted with interrupt-safe adds; read by anyone. */
 	local_t nested;		/* written by others */
 	local_t lost[KBARMAN_LOST_REASONS];
-	local_t unreported;	/* losses that the ring itself does not tell of yet */
+	struct kbarman_owed owed[KBARMAN_LOST_REASONS];
 	unsigned long called_limit; /* as short_limit, where the clock has to be called. One of
 				 * the two is closed */
 
@@ -199,15 +205,25 @@ struct kbarman_slot kbarman_ring_try_reserve(struct kbarman_ring *ring, unsigned
 
 /*
  * Count a record that does not even ask for room. The ring does not tell of it before
- * kbarman_ring_owe(). Context: as kbarman_ring_reserve().
+ * kbarman_ring_owe(). False: the ring is closed, and nothing is lost. Context: as
+ * kbarman_ring_reserve().
  */
-void kbarman_ring_lose(struct kbarman_ring *ring, enum kbarman_loss reason);
+bool kbarman_ring_lose(struct kbarman_ring *ring, enum kbarman_loss reason);
 
 /*
- * @lost records more are to be reported, in front of the next record. So the next record does
- * not go the short way. Context: as kbarman_ring_reserve().
+ * @lost records more are to be reported, in front of the next record, of which the first was lost
+ * at @since. So the next record does not go the short way. Context: as kbarman_ring_reserve().
  */
-void kbarman_ring_owe(struct kbarman_ring *ring, unsigned long lost);
+void kbarman_ring_owe(struct kbarman_ring *ring, enum kbarman_loss reason, long lost, u64 since);
+
+/* The reason whose losses are to be reported first; KBARMAN_LOST_REASONS: there are none. */
+enum kbarman_loss kbarman_ring_owes(const struct kbarman_ring *ring);
+
+/*
+ * How many records are to be reported, which the caller does then. @since: when the first was lost,
+ * or a little earlier, if an interrupt came in between. Context: as kbarman_ring_reserve().
+ */
+long kbarman_ring_take_owed(struct kbarman_ring *ring, enum kbarman_loss reason, u64 *since);
 
 /*
  * Publish the record, @begin: of the slot. A nested writer's is published when the outermost one

@@ -135,6 +135,16 @@
  * loss. KBARMAN_MODE_STREAM keeps the oldest records: a reader gives space back with
  * KBARMAN_CONSUME, and a record that finds no space is counted as lost.
  *
+ * Losses
+ * ------
+ * The next record that a CPU writes after a loss has others in front of it: for each reason a value
+ * of series 0 ("Lost records"), which is the number of records that were lost, with a struct
+ * bm_kbarman_loss (barman_v2.h), which says why and since when; and a bookmark. Both have task_id 0
+ * and are about the CPU. From the begin of the gap on it is not known what the CPU did, until a
+ * record behind it says so: a task switch, or a sample of a task. KBARMAN_LOST_RATE loses marks of
+ * programs and nothing else, and its begin may be in front of records that are there. If a CPU writes
+ * nothing after a loss, only kbarman_stats.lost has it.
+ *
  * Call chains
  * -----------
  * With KBARMAN_CONFIGURE_CHAIN_USER or KBARMAN_CONFIGURE_CHAIN_KERNEL samples have a call chain

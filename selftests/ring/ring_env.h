@@ -57,8 +57,10 @@ static __always_inline long local_read(const local_t *l)
 #if defined(__x86_64__) || defined(__i386__)
 #ifdef __x86_64__
 #define ADD_LONG "addq"
+#define XADD_LONG "xaddq"
 #else
 #define ADD_LONG "addl"
+#define XADD_LONG "xaddl"
 #endif
 
 static __always_inline void local_add(long n, local_t *l)
@@ -69,6 +71,14 @@ static __always_inline void local_add(long n, local_t *l)
 static __always_inline void local_inc(local_t *l)
 {
 	__asm__ volatile(ADD_LONG " $1, %0" : "+m"(l->value));
+}
+
+static __always_inline long local_add_return(long n, local_t *l)
+{
+	long was = n;
+
+	__asm__ volatile(XADD_LONG " %0, %1" : "+r"(was), "+m"(l->value) : : "memory");
+	return was + n;
 }
 
 static __always_inline unsigned long cmpxchg_local(unsigned long *p, unsigned long old,
@@ -91,6 +101,11 @@ static __always_inline bool ring_try_cmpxchg(unsigned long *p, unsigned long old
 static __always_inline void local_add(long n, local_t *l)
 {
 	__atomic_fetch_add(&l->value, n, __ATOMIC_RELAXED);
+}
+
+static __always_inline long local_add_return(long n, local_t *l)
+{
+	return __atomic_add_fetch(&l->value, n, __ATOMIC_RELAXED);
 }
 
 static __always_inline void local_inc(local_t *l)

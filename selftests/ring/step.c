@@ -47,6 +47,7 @@ static struct {			/* by id */
 	u64 timestamp;		/* 0: lost */
 	u32 length;
 	bool refused;		/* by a ring that was closed */
+	u64 from, until;	/* when it was asked for, and when it was known to be lost */
 } asked[MAX_RECORDS];
 static u32 nr_asked;
 static u64 ticks;
@@ -158,6 +159,7 @@ static u32 ask(u32 length)
 	asked[id].length = length;
 	asked[id].timestamp = 0;
 	asked[id].refused = false;
+	asked[id].from = READ_ONCE(ticks);
 	return id;
 }
 
@@ -169,6 +171,16 @@ static unsigned long position_of(const u64 *word)
 	return w - (w - offset) % SIZE;
 }
 
+static long owed(void)
+{
+	long records = 0;
+	int reason;
+
+	for (reason = 0; reason < KBARMAN_LOST_REASONS; reason++)
+		records += local_read(&ring.owed[reason].records);
+	return records;
+}
+
 static noinline void write_id(u32 id, u32 length)
 {
 	struct record *record;
@@ -176,7 +188,7 @@ static noinline void write_id(u32 id, u32 length)
 	struct kbarman_short it;
 	bool shortly = kbarman_ring_reserve_short(&ring, length, &it) ||
 		       kbarman_ring_reserve_called(&ring, length, &it);
-	long unreported = local_read(&ring.unreported);
+	long before = owed();
 	u64 *words;
 	u32 i;
 
@@ -186,7 +198,8 @@ static noinline void write_id(u32 id, u32 length)
 		slot = kbarman_ring_reserve(&ring, length);
 	record = slot.record;
 	if (!record) {
-		asked[id].refused = ring.closed && local_read(&ring.unreported) == unreported;
+		asked[id].refused = ring.closed && owed() == before;
+		asked[id].until = READ_ONCE(ticks);
 		return;
 	}
 	words = (u64 *)record;
@@ -500,10 +513,31 @@ static void check_short_way(void)
 {
 	struct kbarman_short it;
 
-	if (local_read(&ring.unreported) && (kbarman_ring_reserve_short(&ring, 24, &it) ||
-					     kbarman_ring_reserve_called(&ring, 24, &it)))
-		fail("a loss waits for its report, and the short way is open",
-		     local_read(&ring.unreported), ring.w);
+	if (owed() && (kbarman_ring_reserve_short(&ring, 24, &it) ||
+		       kbarman_ring_reserve_called(&ring, 24, &it)))
+		fail("a loss waits for its report, and the short way is open", owed(), ring.w);
+}
+
+/* The losses that wait for their report began with the first of them. */
+static void check_gap(void)
+{
+	enum kbarman_loss reason = kbarman_ring_owes(&ring);
+	u64 from = ~0ULL, until = ~0ULL, since;
+	u32 i;
+
+	if (!owed() != (reason == KBARMAN_LOST_REASONS))
+		fail("the ring does not know what it owes", owed(), reason);
+	if (!owed())
+		return;
+	for (i = 0; i < nr_asked; i++) {
+		if (asked[i].timestamp || asked[i].refused)
+			continue;
+		from = min(from, asked[i].from);
+		until = min(until, asked[i].until);
+	}
+	since = ring.owed[reason].since;
+	if (since <= from || since > until)
+		fail("a gap does not begin with the first loss", since, until);
 }
 
 /*
@@ -533,6 +567,7 @@ static void check_ring(const struct start *start, u32 longest)
 		fail("written is not overwritten and there", kbarman_ring_overwritten(&ring),
 		     count);
 	check_short_way();
+	check_gap();
 
 	for (i = 0; i < nr_asked; i++) {
 		if (!asked[i].timestamp)
@@ -561,11 +596,13 @@ static void check_ring(const struct start *start, u32 longest)
 static void check_goes_on(const struct start *start)
 {
 	u32 i, asked_before = nr_asked;
-	u64 lost = local_read(&ring.lost[KBARMAN_LOST_NESTED]);
+	u64 lost = local_read(&ring.lost[KBARMAN_LOST_NESTED]), since;
+	enum kbarman_loss reason;
 
 	if (!start->overwrite)
 		return;
-	local_xchg(&ring.unreported, 0);	/* reported, as record.c does */
+	while ((reason = kbarman_ring_owes(&ring)) != KBARMAN_LOST_REASONS)
+		kbarman_ring_take_owed(&ring, reason, &since);	/* reported, as record.c does */
 	closed = 0;
 	kbarman_ring_open(&ring);
 	for (i = 0; i < 3 * SIZE / 512; i++)

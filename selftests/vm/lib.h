@@ -670,6 +670,12 @@ static inline uint64_t losses_told(const union record *r)
 	       r->counter.counter == LOST_SERIES ? r->counter.value : 0;
 }
 
+/* What stands behind the number of lost records. */
+static inline const struct bm_kbarman_loss *loss_of(const union record *r)
+{
+	return (const struct bm_kbarman_loss *)(&r->counter + 1);
+}
+
 struct walk {
 	const void *map;
 	const uint8_t *data;
@@ -963,6 +969,16 @@ static inline const char *judge_record(const void *map, uint32_t cpu, const unio
 		    capture_header(map)->config_constants.num_custom_counters)
 			return "custom counter of no series";
 		known = sizeof(r->counter);
+		if (r->counter.counter == LOST_SERIES) {
+			known += sizeof(struct bm_kbarman_loss);
+			if (length < known || loss_of(r)->detail.what != BM_KBARMAN_LOST ||
+			    loss_of(r)->detail.id >= KBARMAN_LOST_REASONS ||
+			    loss_of(r)->detail.cpu != cpu)
+				return "loss without its reason";
+			if (loss_of(r)->begin > r->header.timestamp ||
+			    loss_of(r)->begin < capture_header(map)->clock_info.timestamp_base)
+				return "loss without its begin";
+		}
 		if (r->counter.counter >= FIRST_DETAILS && r->counter.counter < FIRST_SERIES) {
 			known += sizeof(struct bm_kbarman_detail);
 			if (length < known)

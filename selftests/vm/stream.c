@@ -321,6 +321,42 @@ TEST_F(stream, losses_in_the_stream_are_those_in_the_stats)
 	EXPECT_LE(5, seen.bookmarks);
 }
 
+/* The gap begins when the ring was full: behind its last record, and not when there was room again. */
+TEST_F(stream, a_gap_says_why_and_since_when)
+{
+	const union record *r;
+	struct walk walk;
+	const void *map;
+	uint64_t newest = 0, full, drained;
+	int gaps = 0;
+
+	ASSERT_EQ(0, configure(self->fd, stream(64 * KIB)));
+	map = map_cpu(self->fd, WRITER_CPU);
+	ASSERT_EQ(0, start(self->fd));
+	overfill(self->fd, 1000);
+	full = clocks(self->fd).now.timestamp;
+	usleep(200000);
+	walk = walk_begin(map);
+	while ((r = walk_next(&walk)))
+		newest = r->header.timestamp;
+	drained = clocks(self->fd).now.timestamp;
+	ASSERT_EQ(0, consume(self->fd, WRITER_CPU, walk.at));
+	waitpid(writer_create(100), NULL, 0);
+	ASSERT_EQ(0, stop(self->fd));
+	walk = walk_begin(map);
+	while ((r = walk_next(&walk))) {
+		if (!losses_told(r))
+			continue;
+		EXPECT_EQ(KBARMAN_LOST_FULL, loss_of(r)->detail.id);
+		EXPECT_LE(newest, loss_of(r)->begin);
+		EXPECT_LE(loss_of(r)->begin, full);
+		EXPECT_LE(drained, r->header.timestamp);
+		gaps++;
+	}
+	EXPECT_EQ(1, gaps);
+	EXPECT_EQ(NULL, judge_cpu(self->fd, WRITER_CPU).fault);
+}
+
 TEST_F(stream, written_is_consumed_and_in_the_ring)
 {
 	struct seen seen = { 0 };

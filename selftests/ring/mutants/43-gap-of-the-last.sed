@@ -1,0 +1,2 @@
+# a gap begins with the last loss
+s/ == lost || since < READ_ONCE(owed->since))$/ || true)/
