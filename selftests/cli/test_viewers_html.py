@@ -13,7 +13,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import browser  # noqa: E402
 import tap  # noqa: E402
 import viewers  # noqa: E402
+from make_capture import Maker  # noqa: E402
 from protobuf import varint  # noqa: E402
+from simulate import Machine  # noqa: E402
 
 RUN, IDLE, LOST, SAMPLE, COUNTER, SERIES, MARK, SOURCE = range(8)
 
@@ -210,7 +212,7 @@ def browser_shows_the_tasks(tmp):
     path = viewers.random_capture(3).save(os.path.join(tmp, "a.cap"))
     said, dom = viewers.Said(path), browser.dom(page_of(tmp, path))
     rows, got = browser.Rows(dom).rows, {}
-    for name, tid, _, _, runs, preempted, blocked, samples in rows:
+    for name, tid, _, _, runs, preempted, _, blocked, _, samples in rows:
         got[int(tid)] = (name, int(preempted.replace(",", "")), int(blocked.replace(",", "")),
                          int(samples.replace(",", "")))
         assert int(runs.replace(",", "")) >= got[int(tid)][1] + got[int(tid)][2]
@@ -221,6 +223,109 @@ def browser_shows_the_tasks(tmp):
             for task in set(samples) | set(said.truth.run)}
     assert got == want, (got, want)
     assert browser.attribute(dom, "data-ready"), "it did not come to its end"
+
+
+def asked(page, script):
+    """What a script says that runs behind those of the page."""
+    with open(page, "a", encoding="utf-8") as file:
+        file.write(f"<script>document.body.dataset.said = JSON.stringify((() => {{ {script} }})());</script>")
+    return json.loads(browser.attribute(browser.dom(page), "data-said"))
+
+
+WAITS = """
+const said = [], { tasks, timeline } = page, all = page.capture.length;
+for (const [from, to] of [[0, 1], [0.2, 0.55], [0.5, 0.500001]]) {
+  timeline.show(from * all, to * all);
+  page.update();
+  const sums = {};
+  page.capture.tasks.forEach(([tid], i) => {
+    const sum = sums[tid] = sums[tid] || [0, 0];
+    sum[0] += tasks.waited.ready[i];
+    sum[1] += tasks.waited.away[i];
+  });
+  said.push([timeline.start, timeline.end, sums]);
+}
+return said;
+"""
+
+
+def waits_of_tasks_are_those_of_the_report(tmp):
+    path = Machine(4).save(os.path.join(tmp, "a.cap"))
+    for start, end, sums in asked(page_of(tmp, path), WAITS):
+        done = tap.run("report", "-j", "--time", f"{start / 1e9:.12f},{end / 1e9:.12f}", path)
+        rows = [row for row in map(json.loads, done.stdout.splitlines()) if row["kind"] == "task_time"]
+        want = {row["tid"]: (row["preempted_ns"], row["blocked_ns"]) for row in rows
+                if row["tid"] and row["preempted_ns"] + row["blocked_ns"]}
+        got = {int(tid): sum for tid, sum in sums.items() if sum[0] + sum[1] > 0.5}
+        assert got.keys() == want.keys(), (start, end, got, want)
+        for tid, (ready, away) in want.items():
+            assert abs(got[tid][0] - ready) < 2 and abs(got[tid][1] - away) < 2, (tid, got[tid], ready, away)
+    assert rows
+
+
+K = 0xffffffff81000000
+KALLSYMS = "".join(f"{K + at:x} T {name}\n" for at, name in (
+    (0, "_stext"), (0, "do_idle"), (0x100, "handle_irq"), (0x200, "work"), (0x300, "_etext")))
+
+
+def idling(tmp):
+    """Half of the samples are of the idle loop; one is of an interrupt in it. The recorder runs most."""
+    capture = Maker(cores=1, counters=[17], facts={"host": "elsewhere", "counter.0.0": "cycles"})
+    for task, name in (0, "swapper"), (7, "worker"), (8, "kbarman"):
+        capture.task(task, name)
+    capture.map(0, K, 0x3000, 0, "[kernel.kallsyms]")
+    capture.switch(0, 1000, 0)
+    for i in range(10):
+        capture.sample(0, 2000 + i * 100, 0, K + 8, [100], [K + 8], kernel=1)
+    capture.sample(0, 3500, 0, K + 0x108, [100], [K + 0x108, K + 8], kernel=2)
+    capture.switch(0, 4000, 7)
+    for i in range(9):
+        capture.sample(0, 4100 + i * 100, 7, K + 0x208, [100], [K + 0x208], kernel=1)
+    capture.switch(0, 6000, 8)
+    capture.switch(0, 60000, 0)
+    path = capture.save(os.path.join(tmp, "a.cap"))
+    with open(path + ".kallsyms", "w", encoding="ascii") as file:
+        file.write(KALLSYMS)
+    return path
+
+
+IDLING = """
+const { flame, timeline, tasks } = page, said = [], look = () => {
+  const node = flame.children.get(0).find(n => flame.name(n) === 'work');
+  said.push([byId('flame-of').textContent, flame.total[0], flame.describe(node)]);
+};
+look();
+byId('with-idle').click();
+look();
+said.push([...byId('body').children].map(row => row.firstChild.title));
+page.search('handle_irq');
+timeline.draw();
+said.push(timeline.foundSamples);
+timeline.show(0, 500);
+timeline.jump(true);
+said.push((timeline.start + timeline.end) / 2);
+page.search('no such');
+timeline.show(0, timeline.capture.length);
+timeline.draw();
+said.push(timeline.foundSamples, byId('idle').hidden);
+const box = byId('timeline').getBoundingClientRect();
+said.push(timeline.describe({ clientX: box.left + 5, clientY: box.top + timeline.rows[0].y + 2 })[0]);
+return said;
+"""
+
+
+def the_idle_loop_is_no_work_and_a_function_is_found_in_the_timeline(tmp):
+    path = idling(tmp)
+    without, full, rows, found, at, none, hidden, label = asked(page_of(tmp, path), IDLING)
+    assert without[:2] == ["of all tasks, without the idle loop (50.0 %)", 1000], without
+    assert full[:2] == ["of all tasks", 2000], full
+    # shares are those of the report
+    lines = [json.loads(line) for line in tap.run("report", "-j", path).stdout.splitlines()]
+    share = next(row["percent"] for row in lines if row["kind"] == "symbol" and row["symbol"] == "work")
+    for text in without[2], full[2]:
+        assert text.startswith(f"work: [kernel.kallsyms]: {share:.2f} %"), (text, share)
+    assert rows[-1] == "kbarman" and set(rows) == {"worker", "swapper", "kbarman"}, rows
+    assert (found, at, none, hidden, label) == (1, 2500, 0, False, "CPU 0"), (found, at, none, hidden, label)
 
 
 def browser_is_not_fooled_by_names(tmp):

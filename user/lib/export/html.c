@@ -64,6 +64,7 @@
 #include "base/json.h"
 #include "base/out_packet.h"
 #include "base/table.h"
+#include "analysis/idle.h"
 #include "analysis/losses_read.h"
 #include "analysis/metric_choice.h"
 #include "analysis/origin.h"
@@ -455,8 +456,8 @@ static void put_tasks(struct html *x, struct kb_json *json)
 }
 
 /*
- * Frames: [name, image, whether it is in the kernel]; nodes: number of the parent and the
- * frame.
+ * Frames: [name, image, whether it is in the kernel]; idle: the numbers of those that are the idle
+ * loop; nodes: number of the parent and the frame.
  */
 static void put_stacks(struct html *x, struct kb_json *json)
 {
@@ -472,6 +473,14 @@ static void put_stacks(struct html *x, struct kb_json *json)
 		kb_json_string(json, NULL, kb_stack_image(&x->stacks, frame->image)->path);
 		kb_json_u64(json, NULL, frame->kernel);
 		kb_json_array_end(json);
+	}
+	kb_json_array_end(json);
+	kb_json_array(json, "idle");
+	for (i = 0; i < x->stacks.frames.nr; i++) {
+		const struct kb_stack_frame *frame = kb_stack_frame(&x->stacks, i);
+
+		if (frame->kernel && kb_idle_name(frame->name))
+			kb_json_u64(json, NULL, i);
 	}
 	kb_json_array_end(json);
 	kb_json_array(json, "parents");

@@ -14,7 +14,7 @@ void text_put_task_times(const struct report_text *report)
 {
 	uint32_t i;
 
-	text_put_chosen(report, "Scheduling by task (times in ms)", false);
+	text_put_chosen(report, "Scheduling by task (times in ms; Run % is of one CPU)", false);
 	text_printf(report,
 		    "#  Run %%         Run     Runs  Preempted      waited  Blocked      waited"
 		    "  Longest wait      PID      TID  Task\n#\n");

@@ -14,6 +14,7 @@ class Flame {
     this.boxes = [];
     this.makeTree();
     this.makeWeights();
+    this.makeIdle();
     this.canvas.addEventListener('click', event => {
       const node = this.at(event);
       if (node !== undefined) this.zoom(node);
@@ -45,6 +46,14 @@ class Flame {
     select.append(element('option', { value: 'samples' }, 'samples'));
     select.hidden = !weighed;
     select.addEventListener('change', () => this.update());
+  }
+
+  // The idle loop is no work: its samples are left out unless they are asked for, as in a report.
+  makeIdle() {
+    const idle = new Set(this.capture.idle);
+    this.isIdle = Uint8Array.from(this.capture.nodes, (frame, node) => node && idle.has(frame) ? 1 : 0);
+    byId('idle').hidden = !idle.size;
+    byId('with-idle').addEventListener('change', () => this.update());
   }
 
   name(node) { return node ? this.capture.frames[this.capture.nodes[node]][0] : 'all'; }
@@ -84,9 +93,18 @@ class Flame {
       }
     }
     if (byWeight) for (let i = 0; i < nr; i++) this.self[i] += unweighed[i] * (weighed ? Math.floor(weight / weighed) : 1);
+    this.idle = 0;
+    if (!byId('with-idle').checked) for (let i = 0; i < nr; i++) {
+      if (!this.isIdle[i]) continue;
+      this.idle += this.self[i];
+      this.self[i] = 0;
+    }
     this.total = this.self.slice();
     for (let i = nr - 1; i > 0; i--) this.total[capture.parents[i]] += this.total[i];
   }
+
+  // What shares are of: that of the idle loop belongs to it, as in a report.
+  get all() { return this.total[0] + this.idle; }
 
   update() {
     const { timeline } = this.page, { thinned } = this.capture;
@@ -96,7 +114,8 @@ class Flame {
     }
     this.sum(timeline.start, timeline.end);
     while (this.root && !this.total[this.root]) this.root = this.capture.parents[this.root];
-    byId('flame-of').textContent = this.total[0] ? (this.page.chosen === undefined ? 'of all tasks' : `of ${this.page.nameOf(this.page.chosen)}`) : 'no samples here';
+    const idle = this.idle ? `, without the idle loop (${(100 * this.idle / this.all).toFixed(1)} %)` : '';
+    byId('flame-of').textContent = this.all ? (this.page.chosen === undefined ? 'of all tasks' : `of ${this.page.nameOf(this.page.chosen)}`) + idle : 'no samples here';
     this.draw();
   }
 
@@ -153,7 +172,7 @@ class Flame {
   }
 
   describe(node) {
-    const all = this.total[0] || 1, unit = byId('weight').selectedOptions[0].textContent;
+    const all = this.all || 1, unit = byId('weight').selectedOptions[0].textContent;
     const image = node ? `${this.capture.frames[this.capture.nodes[node]][1]}: ` : '';
     return `${this.name(node)}: ${image}${(100 * this.total[node] / all).toFixed(2)} %, ${amount(this.total[node])} ${unit}; itself ${(100 * this.self[node] / all).toFixed(2)} %`;
   }

@@ -60,6 +60,7 @@ class Page {
     this.query = text.trim().toLowerCase();
     this.hits = this.query ? Uint8Array.from(this.capture.tasks, ([tid, , name]) => this.matches(name) || String(tid) === this.query ? 1 : 0) : undefined;
     this.anyHit = this.query !== '' && this.hits.includes(1);
+    this.searchStacks();
     const tasks = this.query ? this.hits.reduce((a, b) => a + b, 0) : 0;
     const functions = this.query ? this.capture.frames.filter(frame => this.matches(frame[0])).length : 0;
     const marks = this.query ? this.capture.marks.filter(mark => this.matches(mark.text)).length : 0;
@@ -69,6 +70,17 @@ class Page {
     this.tasks.write();
     this.flame.draw();
   }
+
+  // The nodes whose chain has a function that was searched for; callers come before what they call.
+  searchStacks() {
+    const { frames, nodes, parents } = this.capture, hit = frames.map(frame => this.matches(frame[0]));
+    this.nodeHits = undefined;
+    if (!hit.includes(true)) return;
+    this.nodeHits = new Uint8Array(nodes.length);
+    for (let i = 1; i < nodes.length; i++) this.nodeHits[i] = hit[nodes[i]] || this.nodeHits[parents[i]] ? 1 : 0;
+  }
+
+  isSampleFound(node) { return this.nodeHits !== undefined && this.nodeHits[node] === 1; }
 
   setTheme(dark) {
     document.documentElement.classList.toggle('dark', dark);

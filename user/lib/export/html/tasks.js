@@ -3,6 +3,8 @@
 
 const SHOWN_ROWS = 400;
 
+const isRecorder = row => row.name === 'kbarman' || row.name === 'kbarmand' ? 1 : 0;
+
 class Tasks {
   constructor(capture, page) {
     this.capture = capture;
@@ -11,12 +13,17 @@ class Tasks {
       { key: 'name', title: 'Task', text: true },
       { key: 'tid', title: 'tid' },
       { key: 'run', title: 'CPU time', show: row => duration(row.run) },
-      { key: 'part', title: '%', show: row => row.part.toFixed(1) },
+      { key: 'part', title: '%', about: 'of the time of all CPUs in view; Run % of a report is of one CPU', show: row => row.part.toFixed(1) },
       { key: 'runs', title: 'runs', show: row => count(row.runs) },
       { key: 'preempted', title: 'preempted', show: row => count(row.preempted) },
+      { key: 'ready', title: 'waited', about: 'preempted, until it ran again: the part in view', waits: true },
       { key: 'blocked', title: 'blocked', show: row => count(row.blocked) },
+      { key: 'away', title: 'waited', about: 'blocked, until it ran again: the part in view', waits: true },
       { key: 'samples', title: 'samples', show: row => count(row.samples) },
     ];
+    // What a thinned page sums up has no waits.
+    if (capture.thinned) this.columns = this.columns.filter(column => !column.waits);
+    else this.makeWaits();
     this.rows = [];
     this.idle = this.lost = 0;
     this.order = 'run';
@@ -32,7 +39,7 @@ class Tasks {
   writeHeads() {
     byId('heads').replaceChildren(element('tr', {}, ...this.columns.map(column => {
       const head = element('th', { scope: 'col' }, element('button', {
-        type: 'button', textContent: column.title,
+        type: 'button', textContent: column.title, title: column.about || '',
         onclick: () => {
           this.down = this.order === column.key ? !this.down : !column.text;
           this.order = column.key;
@@ -44,7 +51,33 @@ class Tasks {
     })));
   }
 
+  // From the end of each run of a task to its next one, by the row that ran before.
+  makeWaits() {
+    const { capture } = this, runs = [], last = new Map();
+    for (const cpu of capture.cpus)
+      for (let i = 0; i < cpu.length; i++) if (cpu.kind[i] === RUN && isBusy(cpu, i, capture)) runs.push([cpu.start[i], cpu.end[i], cpu.what[i], cpu.how[i]]);
+    runs.sort((a, b) => a[1] - b[1]);	// as a report takes them
+    this.waits = [];
+    for (const [start, end, task, how] of runs) {
+      const tid = capture.tasks[task][0], before = last.get(tid);
+      if (before && before.how && start >= before.end) this.waits.push({ start: before.end, end: start, task: before.task, how: before.how });
+      last.set(tid, { end, how, task });
+    }
+  }
+
+  sumWaits(start, end) {
+    const nr = this.capture.tasks.length;
+    this.waited = { ready: new Float64Array(nr), away: new Float64Array(nr) };
+    for (const wait of this.waits) {
+      const length = Math.min(wait.end, end) - Math.max(wait.start, start);
+      if (length > 0) this.waited[wait.how === 1 ? 'ready' : 'away'][wait.task] += length;
+    }
+  }
+
+  value(row, column) { return column.waits ? this.waited[column.key][row.task] : row[column.key]; }
+
   sum(start, end) {
+    if (this.waits) this.sumWaits(start, end);
     const { thinned } = this.capture;
     this.pending = this.isRough = false;
     if (!thinned || thinned.isFull) return this.sumShown(start, end);
@@ -95,7 +128,9 @@ class Tasks {
   write() {
     const { order, down, page } = this, sign = down ? -1 : 1;
     const rows = page.query ? this.rows.filter(row => page.searched(row.task) || row.task === page.chosen) : this.rows.slice();
-    rows.sort((a, b) => sign * (order === 'name' ? a.name.localeCompare(b.name) : a[order] - b[order]) || a.tid - b.tid);
+    const by = this.columns.find(column => column.key === order);
+    // what the recording cost is no part of what was recorded: it comes last
+    rows.sort((a, b) => isRecorder(a) - isRecorder(b) || sign * (by.text ? a.name.localeCompare(b.name) : this.value(a, by) - this.value(b, by)) || a.tid - b.tid);
     for (const column of this.columns)
       column.head.setAttribute('aria-sort', column.key === order ? (down ? 'descending' : 'ascending') : 'none');
     const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.task : undefined;
@@ -113,7 +148,7 @@ class Tasks {
     const { page } = this, swatch = element('i');
     swatch.style.background = page.colourOf(row.task);
     const made = element('tr', { tabIndex: row.task === page.chosen || (page.chosen === undefined && i === 0) ? 0 : -1 },
-      ...this.columns.map(column => column.text ? element('td', { title: row.name }, swatch, row.name) : element('td', {}, column.show ? column.show(row) : String(row[column.key]))));
+      ...this.columns.map(column => column.text ? element('td', { title: row.name }, swatch, row.name) : element('td', {}, column.waits ? duration(this.value(row, column)) : column.show ? column.show(row) : String(row[column.key]))));
     made.dataset.task = row.task;
     made.setAttribute('aria-selected', row.task === page.chosen);
     made.classList.toggle('match', page.searched(row.task));

@@ -321,7 +321,7 @@ class Thinned {
 
   // ---- search
 
-  // The nearest begin of a slice behind `middle` (or before it) whose task the search found.
+  // The nearest begin of a slice behind `middle` (or before it) whose task the search found, or a sample of a function.
   async nearest(middle, forwards, page) {
     const { tables } = this, all = this.pieces.length, step = forwards ? 1 : -1;
     let [k] = this.piecesOf(middle, middle), best = null;
@@ -329,13 +329,15 @@ class Thinned {
       if (best !== null && (forwards ? this.since[k] > best : this.until[k] < best)) break;
       const sums = new Sums(tables);
       sums.read(await this.keptSums.get(this.sums[k]), tables);
-      if (!sums.runs.some((runs, task) => runs && page.searched(task))) continue;
-      for (const { slices } of readEvents(fieldsOfPiece(await this.kept.get(this.pieces[k])), tables).cpus)
-        for (let i = 0; i < slices.start.length; i++) {
-          const start = slices.start.data[i];
-          if (slices.kind.data[i] !== RUN || !page.searched(slices.what.data[i])) continue;
-          if (forwards ? start > middle && (best === null || start < best) : start < middle && (best === null || start > best)) best = start;
-        }
+      if (!sums.runs.some((runs, task) => runs && page.searched(task)) && !sums.calls.node.values.some(node => page.isSampleFound(node))) continue;
+      const consider = time => {
+        if (forwards ? time > middle && (best === null || time < best) : time < middle && (best === null || time > best)) best = time;
+      };
+      for (const { slices, samples } of readEvents(fieldsOfPiece(await this.kept.get(this.pieces[k])), tables).cpus) {
+        for (let i = 0; i < slices.start.length; i++)
+          if (slices.kind.data[i] === RUN && page.searched(slices.what.data[i])) consider(slices.start.data[i]);
+        for (let i = 0; i < samples.time.length; i++) if (page.isSampleFound(samples.node.data[i])) consider(samples.time.data[i]);
+      }
     }
     return best;
   }

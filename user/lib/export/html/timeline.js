@@ -112,6 +112,7 @@ class Timeline {
     const c = this.context = prepareCanvas(this.canvas, this.width, this.height);
     const top = this.box.scrollTop;
     this.drawGrid(c);
+    this.foundSamples = 0;
     for (const row of this.rows) {
       const y = row.y - top;
       if (y > this.height || y + row.height < 0) continue;
@@ -293,13 +294,22 @@ class Timeline {
     const filtered = this.page.filtered();
     for (let i = from; i < to;) {
       const x = Math.floor(this.x(samples.time[i])), next = lowerBound(samples.time, this.time(x + 1), i + 1, to);
-      let kernel = 0, lit = 0;
-      const stride = filtered ? 1 : Math.max(1, Math.floor((next - i) / LOOK_AT));
+      let kernel = 0, lit = 0, found = false;
+      const stride = filtered || this.page.nodeHits ? 1 : Math.max(1, Math.floor((next - i) / LOOK_AT));
       let seen = 0;
       for (let k = i; k < next; k += stride) {
         seen += samples.count ? samples.count[k] : 1;
         kernel += samples.count ? samples.kernel[k] : this.capture.frames[this.capture.nodes[samples.node[k]]][2];
         lit += this.page.isLit(samples.task[k]) ? 1 : 0;
+        found = found || this.page.isSampleFound(samples.node[k]);
+      }
+      if (found) {
+        c.globalAlpha = 1;
+        c.fillStyle = colours.found;
+        c.fillRect(x - 1, y, 3, SAMPLE_ROW - 1);
+        this.foundSamples++;
+        i = next;
+        continue;
       }
       c.globalAlpha = (filtered && !lit ? 0.12 : 1) * Math.min(1, 0.55 + 0.15 * Math.max(seen, next - i));
       c.fillStyle = 2 * kernel > seen ? colours.kernel : colours.user;
@@ -518,6 +528,7 @@ class Timeline {
 
   describe(event) {
     const { row, y, time, inside, x } = this.at(event);
+    if (row && x < GUTTER) return [row.label, row.note || ''];
     if (!row || !inside) return null;
     const when = `at ${duration(time, 1 / this.scale)}`;
     if (row.kind === 'marks') return this.describeMark(x, y, row);
@@ -585,7 +596,7 @@ class Timeline {
     return i >= 0 && isBusy(row.cpu, i, this.capture) ? row.cpu.what[i] : undefined;
   }
 
-  // Show the next (or previous) slice or mark that the search found.
+  // Show the next (or previous) slice, mark or sample that the search found.
   jump(forwards) {
     const middle = (this.start + this.end) / 2, span = this.end - this.start, eps = span * 1e-6;
     let best = null;
@@ -604,6 +615,8 @@ class Timeline {
     for (const cpu of this.capture.cpus)
       for (let i = 0; i < cpu.length; i++)
         if (cpu.kind[i] === RUN && this.page.searched(cpu.what[i])) consider(cpu.start[i]);
+    if (this.page.nodeHits) for (const { samples } of this.capture.cpus)
+      for (let i = 0; i < samples.time.length; i++) if (this.page.isSampleFound(samples.node[i])) consider(samples.time[i]);
     if (best !== null) this.show(best - span / 2, best + span / 2);
     return best !== null;
   }
