@@ -454,7 +454,11 @@ def the_sides_are_told_apart(tmp):
         return [line["captures"] for line in lines_of(*args) if line["kind"] == "diff_side"]
     assert captures(a, b) == [1, 1] == captures("--", a, b) == captures(a, "--", b)
     assert captures(a, b, "--", a) == [2, 1] and captures(a, "--", a, b) == [1, 2]
-    assert captures(a, "--all", "--", b, b) == [1, 2]
+    c, copy = make(os.path.join(tmp, "c.cap"), 3), os.path.join(tmp, "copy.cap")
+    assert captures(a, "--all", "--", b, c) == [1, 2] and captures(a, a) == [1, 1]
+    shutil.copy(b, copy)
+    for args in (a, "--", b, b), (a, "--", b, copy), (b, copy, "--", a):
+        assert "the same capture" in diff(*args, status=2).stderr
     for args in (a,), (a, b, a), (a, b, "--"), (), ("--", a), (a, b, "--to", "folded"), (a, b, "-o", "x"), \
             (a, b, "--to", "nothing", "-o", "x"), (a, b, "--confidence", "101"), (a, b, "--rows", "0"):
         diff(*args, status=2)

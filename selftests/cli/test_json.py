@@ -339,8 +339,8 @@ def merge_has_what_is_promised(tmp):
             "realtime_error_end": "1,5000,50", "host": "here"}
     lines = []
     for facts in good, {}:
-        for name in "one.cap", "two.cap":
-            capture = Maker(facts=facts)
+        for number, name in enumerate(("one.cap", "two.cap")):
+            capture = Maker(facts={**facts, "raw_base": str(number + 1)})
             capture.switch(0, 1000, 1)
             capture.save(os.path.join(tmp, name))
         lines += objects("merge", "--machines", "-j", "-o", "out", "one.cap", "two.cap", cwd=tmp)

@@ -7,6 +7,7 @@ elsewhere, and their clocks are wrong by up to what their kernels say."""
 import json
 import os
 import random
+import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -308,11 +309,42 @@ def wrong_uses_are_refused(tmp):
             (["--machines", "-j", one, two], "give -o FILE"), (["-j", "-o", out, one], "for --machines"),
             (["--to", "chrome", "-o", out, one], "for --machines"),
             (["--machines", "-o", out, one, os.path.join(tmp, "none")], "none"),
-            (["--machines", "-o", out, *[one] * 65], "at most 64"),
+            (["--machines", "-o", out, *[one] * 201], "at most 200"),
             (["--machines", "-o", out, one, os.path.join(tmp, "timeless.cap")], "when it was recorded")):
         result = tap.run("merge", *args)
         assert result.returncode == 2 and why in result.stderr, (args, result)
         assert not os.path.exists(out)
+
+
+def a_recording_is_one_machine(tmp):
+    one, two = World(1).save(tmp)
+    copy, out = os.path.join(tmp, "copy.cap"), os.path.join(tmp, "out")
+    shutil.copy(one, copy)
+    parts = []
+    for number in range(2):
+        part = Maker(facts={"host": "web", "raw_base": "5"}, unix_base=START)
+        part.switch(0, 1000 + number, 7)
+        parts.append(part.save(os.path.join(tmp, f"part{number}.cap")))
+    for paths, why in ((one, two, one), "the same capture"), ((one, two, copy), "the same capture"), \
+            (parts, "of one recording of web"):
+        result = tap.run("merge", "--machines", "-o", out, *paths)
+        assert result.returncode == 2 and why in result.stderr and not os.path.exists(out), result
+    again = Maker(facts={"host": "web", "raw_base": "7"}, unix_base=START + 60 * S)
+    again.switch(0, 1000, 7)
+    said = merge(tmp, parts[0], again.save(os.path.join(tmp, "again.cap")))[3]
+    assert "both of 'web'" in said, said
+
+
+def a_hundred_machines_are_merged(tmp):
+    paths = []
+    for number in range(100):
+        machine = Maker(facts={"host": f"web{number}"}, unix_base=START + number)
+        machine.switch(0, 1000, FIRST + number)
+        machine.switch(0, 2000, 0)
+        paths.append(machine.save(os.path.join(tmp, f"{number}.cap")))
+    out, rows, _, _ = merge(tmp, *paths)
+    assert len(rows) == 100 and {machine: set(moments) for machine, moments in perfetto_times(out).items()} == {
+        number: {number} for number in range(100)}
 
 
 def hostile_facts_are_no_crash(tmp):

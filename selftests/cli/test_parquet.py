@@ -302,6 +302,14 @@ def captures_are_added_and_none_is_there_twice(tmp):
     first = parquet.files_of(out)
     convert(tmp, paths[0])
     assert parquet.files_of(out) == first, "the same capture has the same files"
+    copy = one.save(os.path.join(tmp, "copy.cap"))
+    convert(tmp, copy)
+    assert parquet.files_of(out) == first, "a copy of another name is the same capture"
+    assert {row["capture"] for row in parquet.rows(out, "captures")} == {"copy"}
+    with open(copy, "rb") as file:              # nor has a pipe another one
+        subprocess.run([tap.KBARMAN, "convert", "-", "--to", "parquet", "-o", out], stdin=file, check=True,
+                       capture_output=True)
+    assert parquet.files_of(out) == first
     other.save(os.path.join(tmp, "a.cap"))      # of the same name
     convert(tmp, paths[0])
     assert set(first) < set(parquet.files_of(out))
@@ -383,7 +391,7 @@ def memory_does_not_grow_with_the_capture(tmp):
         peak = tap.peak_kib("convert", path, "--to", "parquet", "-o", os.path.join(tmp, "out"))
         assert peak < 64 << 10, (repeat, peak)
     rows = sum(parquet.File(path).meta[3] for path in parquet.files_of(os.path.join(tmp, "out"), "captures"))
-    assert rows == 1
+    assert rows == 2, "it is another capture"
 
 
 def without_libzstd_it_is_gzip(tmp):

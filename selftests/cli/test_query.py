@@ -349,8 +349,9 @@ def joins_by_record_find_every_row(tmp):
         assert one(path, f"SELECT count(*) FROM ({rows.format('record')}) s CROSS JOIN {table} t ON "
                          "t.record = s.record") == \
             one(path, f"SELECT count(*) FROM {table} WHERE +record IN ({rows.format('record')})"), table
-    assert one(path, path, "SELECT count(*) FROM samples s JOIN frames f USING (file, record)") == \
-        2 * one(path, "SELECT sum(depth) FROM samples")
+    other = random_capture(os.path.join(tmp, "b.cap"), 12000, seed=2)
+    assert one(path, other, "SELECT count(*) FROM samples s JOIN frames f USING (file, record)") == \
+        sum(one(which, "SELECT sum(depth) FROM samples") for which in (path, other))
 
 
 def conditions_with_or_find_every_row_once(tmp):
@@ -549,8 +550,8 @@ def the_twenty_questions_of_the_manual_have_answers(tmp):
                  and command.startswith("kbarman query") and "SELECT" in command and ">" not in command[:20]]
     headings = re.findall(r'^\.SS "(\d+)\. ', page(), re.M)
     assert headings == [str(number) for number in range(1, 21)], headings
-    for name in "kbarman.cap", "a.cap", "b.cap":
-        random_capture(os.path.join(tmp, name), 3000, seed=len(name))
+    for seed, name in enumerate(("kbarman.cap", "a.cap", "b.cap")):
+        random_capture(os.path.join(tmp, name), 3000, seed=seed + 5)
     os.mkdir(programs := os.path.join(tmp, "bin"))
     os.symlink(tap.KBARMAN, os.path.join(programs, "kbarman"))
     ran = 0
@@ -563,6 +564,16 @@ def the_twenty_questions_of_the_manual_have_answers(tmp):
         assert done.stdout or ">" in command, (command, done)
         ran += 1
     assert ran >= 20, ran
+
+
+def a_copy_is_refused(tmp):
+    path = random_capture(os.path.join(tmp, "a.cap"), 300)
+    copy, other = os.path.join(tmp, "copy.cap"), random_capture(os.path.join(tmp, "b.cap"), 300, seed=2)
+    shutil.copy(path, copy)
+    for paths in (path, other, copy), (path, path):
+        done = tap.run("query", *paths, "SELECT 1")
+        assert done.returncode == 2 and "the same capture as" in done.stderr and not done.stdout, done
+    assert one(path, other, "SELECT count(DISTINCT file) FROM records") == 2
 
 
 def a_terminal_has_a_shell(tmp):
@@ -625,7 +636,12 @@ def memory_is_limited_and_sorting_uses_files(tmp):
 
 def an_interrupt_ends_a_question(tmp):
     path = random_capture(os.path.join(tmp, "a.cap"), 200)
-    many = [random_capture(os.path.join(tmp, "b.cap"), 20000)] * 128
+    with open(random_capture(os.path.join(tmp, "b.cap"), 20000), "rb") as file:
+        data = file.read()
+    many = [os.path.join(tmp, f"{number:09}.cap") for number in range(128)]
+    for number, copy in enumerate(many):    # of different hosts
+        with open(copy, "wb") as file:
+            file.write(data.replace(b"elsewhere", b"%09d" % number))
     for paths, sql in (([path], "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"),
                        ([path], "SELECT count(*) FROM records a, records b, records c, records d, records e"),
                        (many, "SELECT (SELECT count(*) FROM report_lines) + (SELECT count(*) FROM report_call_lines)")):

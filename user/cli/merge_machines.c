@@ -64,13 +64,26 @@ static void say_machine(const struct kb_machine *machine, const char *file)
 			 wall->has_end ? "between its readings" : "because it was read only once");
 }
 
+/* Two recordings of one machine, or two machines of one name: nobody knows. */
+static void say_again(const struct merging *merging, unsigned int i)
+{
+	for (unsigned int of = 0; of < i; of++)
+		if (!strcmp(merging->rows[of].name, merging->rows[i].name)) {
+			cli_warn("'%s' and '%s' are both of '%s', and are shown as two machines",
+				 merging->how->paths[of], merging->how->paths[i], merging->rows[i].name);
+			return;
+		}
+}
+
 static void say(const struct merging *merging)
 {
 	uint64_t error = kb_machines_error(&merging->machines);
 	char text[TEXT];
 
-	for (unsigned int i = 0; i < merging->machines.nr; i++)
+	for (unsigned int i = 0; i < merging->machines.nr; i++) {
 		say_machine(&merging->rows[i], merging->how->paths[i]);
+		say_again(merging, i);
+	}
 	if (error == KB_WALL_UNKNOWN)
 		cli_warn("the order of events on different machines is not known for sure");
 	else

@@ -163,7 +163,8 @@ void kb_differ_destroy(struct kb_differ *differ);
 /*
  * Read all of @trace as a capture of side 0 (A) or 1 (B); it may be closed behind that. A capture
  * that lacks records is read twice. Returns 0; 1 if the capture is damaged: @err says where; or a
- * negative errno: those of kb_trace_rewind() and of kb_trace_symbolizer(), -EINVAL and -ENOMEM.
+ * negative errno: those of kb_trace_rewind() and of kb_trace_symbolizer(), -EINVAL, -ENOMEM, and
+ * -EEXIST for a copy of another capture of the side.
  */
 int kb_differ_add(struct kb_differ *differ, unsigned int side, struct kb_trace *trace,
 		  struct kb_error *err);

@@ -11,8 +11,10 @@
 #include "analysis/diff_inside.h"
 #include "analysis/diff_judge.h"
 #include "analysis/diff_tree.h"
+#include "analysis/trace_inside.h"
 #include "base/array.h"
 #include "base/options.h"
+#include "format/barman_identity.h"
 #include "stats/contrast.h"
 
 static int no_memory(struct kb_error *err)
@@ -107,9 +109,19 @@ struct kb_diff_capture *kb_differ_new_capture(struct kb_differ *differ, unsigned
 	return capture;
 }
 
+/* A copy would count as another run, which is as exact as can be. */
+static bool has_copy(const struct kb_differ *differ, unsigned int side, uint64_t identity)
+{
+	for (uint32_t i = 0; i < differ->nr; i++)
+		if (differ->origins[i].side == side && differ->origins[i].identity == identity)
+			return true;
+	return false;
+}
+
 int kb_differ_add(struct kb_differ *differ, unsigned int side, struct kb_trace *trace,
 		  struct kb_error *err)
 {
+	uint64_t identity;
 	struct kb_diff_capture *capture;
 	struct kb_diff_origin *origin;
 	int ret;
@@ -117,6 +129,11 @@ int kb_differ_add(struct kb_differ *differ, unsigned int side, struct kb_trace *
 	if (side > 1 || differ->judged)
 		return kb_error_set(err, -EINVAL, KB_NO_OFFSET,
 				    side > 1 ? "there are two sides" : "they are compared already");
+	identity = barman_identity(trace->barman);
+	if (has_copy(differ, side, identity))
+		return kb_error_set(err, -EEXIST, KB_NO_OFFSET,
+				    "'%s' is the same capture as another one of its side: give one of them",
+				    trace->path ?: "-");
 	capture = kb_differ_new_capture(differ, side);
 	if (!capture)
 		return no_memory(err);
@@ -126,6 +143,7 @@ int kb_differ_add(struct kb_differ *differ, unsigned int side, struct kb_trace *
 	origin = &differ->origins[capture->number];
 	if (kb_diff_origin_read(origin, trace, err))
 		return -ENOMEM;
+	origin->identity = identity;
 	origin->seconds = capture->seconds;
 	origin->weight = capture->weighed > 0 ? capture->weight / capture->weighed : 0;
 	origin->damaged = capture->damaged;

@@ -6,6 +6,7 @@
 #include "analysis/trace_inside.h"
 #include "export/list.h"
 #include "export/machines.h"
+#include "format/barman_identity.h"
 
 bool kb_machines_takes(const struct kb_export *format)
 {
@@ -21,6 +22,29 @@ static const char *name_of(const struct kb_barman *barman, const char *file)
 	return slash && slash[1] ? slash + 1 : file;
 }
 
+/* A machine whose recording is in two captures would be two machines, which do the same. */
+static int refuse_parts(const struct kb_machines *machines, const char *const *files, struct kb_error *err)
+{
+	for (uint32_t i = 1; i < machines->nr; i++) {
+		struct kb_barman *b = machines->traces[i]->barman;
+
+		for (uint32_t of = 0; of < i; of++) {
+			struct kb_barman *a = machines->traces[of]->barman;
+
+			if (!barman_same_session(a, b))
+				continue;
+			if (barman_identity(a) == barman_identity(b))
+				return kb_error_set(err, -EINVAL, KB_NO_OFFSET,
+						    "'%s' is the same capture as '%s': give one of them",
+						    files[i], files[of]);
+			return kb_error_set(err, -EINVAL, KB_NO_OFFSET,
+					    "'%s' and '%s' are of one recording of %s: give one capture of "
+					    "each machine", files[of], files[i], name_of(b, files[i]));
+		}
+	}
+	return 0;
+}
+
 int kb_machines_read(struct kb_machines *machines, const char *const *files, struct kb_error *err)
 {
 	int64_t since = INT64_MAX;
@@ -30,6 +54,9 @@ int kb_machines_read(struct kb_machines *machines, const char *const *files, str
 	if (machines->nr > KB_MACHINES_MAX)
 		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "more than %u machines",
 				    KB_MACHINES_MAX);
+	ret = refuse_parts(machines, files, err);
+	if (ret)
+		return ret;
 	for (i = 0; i < machines->nr; i++) {
 		struct kb_machine *machine = &machines->machines[i];
 		struct kb_barman *barman = machines->traces[i]->barman;

@@ -11,7 +11,7 @@
 
 #include "analysis/wall.h"
 
-#define KB_MACHINES_MAX	64U
+#define KB_MACHINES_MAX	200U	/* numbers of processes have 31 bits: see PROCESSES of chrome.c */
 
 struct kb_machines {
 	struct kb_trace *const *traces;
@@ -21,7 +21,7 @@ struct kb_machines {
 
 /*
  * Read the clocks of all captures; @files are their names. Returns 0, or -ENODATA, -EINVAL and a
- * sentence. It changes the clocks of the traces, which tell the time of the world from then on.
+ * sentence, also where two captures are of one recording. It changes the clocks of the traces, which tell the time of the world from then on.
  */
 int kb_machines_read(struct kb_machines *machines, const char *const *files, struct kb_error *err);
 

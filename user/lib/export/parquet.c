@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include <kbarman/columns.h>
 
@@ -19,6 +18,7 @@
 #include "export/parquet_fill.h"
 #include "export/parquet_waits.h"
 #include "export/run.h"
+#include "format/barman_identity.h"
 #include "format/zstd.h"
 
 #define PART_RECORDS	32768U		/* that are read at once */
@@ -300,20 +300,6 @@ static int read_all(struct writing *w, struct kb_trace *trace)
 
 /* ---- the export ---- */
 
-/* What tells captures of one name apart, and is the same whenever this one is converted. */
-static uint32_t identity(const struct kb_header *header)
-{
-	const char *target = header->target_name ? header->target_name : "";
-	char numbers[128];
-	uLong crc;
-
-	snprintf(numbers, sizeof(numbers), "%" PRIu64 " %" PRIu64 " %" PRIu64 " %u ",
-		 header->unix_base_ns, header->timestamp_base, header->last_timestamp,
-		 header->max_cores);
-	crc = crc32(0, (const Bytef *)numbers, (uInt)strlen(numbers));
-	return (uint32_t)crc32(crc, (const Bytef *)target, (uInt)strlen(target));
-}
-
 /* Returns whether the default has to give way. */
 static bool find_codec(const struct kb_export_options *options, enum kb_parquet_codec *codec)
 {
@@ -334,19 +320,18 @@ static int begin(struct writing *w, struct kb_trace *trace, const struct kb_expo
 	const char *host = options->host ? options->host : kb_barman_fact(kb_trace_barman(trace), "host");
 	const char *name = options->name ? options->name : "capture";
 	enum kb_parquet_codec codec;
-	char *file;
+	char file[24];
 	int ret;
 
 	if (find_codec(options, &codec))
 		kb_export_say(options, "libzstd.so.1 is not installed: the files are compressed with gzip");
 	if (!header->unix_base_ns)
 		kb_export_say(options, "the capture does not say the time of day: its hours begin in 1970");
-	if (asprintf(&file, "%s-%08x", name, identity(header)) < 0)
-		return out_of_memory(w->err);
+	/* not the name: a renamed copy is to replace its files */
+	snprintf(file, sizeof(file), "%016" PRIx64, barman_identity(kb_trace_barman(trace)));
 	ret = kb_parquet_files_init(&w->files, options->directory,
 				    host ? host : header->target_name ? header->target_name : "",
 				    file, codec, w->err);
-	free(file);
 	w->fill.unix_base = header->unix_base_ns > INT64_MAX ? INT64_MAX :
 						  (int64_t)header->unix_base_ns;
 	w->fill.capture = kb_name_pool_add(&w->fill.pool, kb_text(name));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/barman_identity.h"
 #include "query/query.h"
 #include "query/query_inside.h"
 
@@ -63,6 +64,24 @@ bool kb_query_table(const struct kb_query *query, unsigned int i, struct kb_quer
 
 /* ---- all of it ---- */
 
+/* A copy would double every sum. */
+static int refuse_copies(const struct kb_query *query, struct kb_error *err)
+{
+	struct kb_barman **captures = calloc(query->nr_files + 1, sizeof(*captures));
+	unsigned int copy, of = 0;
+
+	if (!captures)
+		return out_of_memory(err);
+	for (unsigned int i = 0; i < query->nr_files; i++)
+		captures[i] = kb_trace_barman(query->files[i].trace);
+	copy = barman_find_copy(captures, query->nr_files, &of);
+	free(captures);
+	if (copy == query->nr_files)
+		return 0;
+	return kb_error_set(err, -EEXIST, KB_NO_OFFSET, "'%s' is the same capture as '%s': give one of them",
+			    query->files[copy].name, query->files[of].name);
+}
+
 static int open_files(struct kb_query *query, const struct kb_query_options *options,
 		      struct kb_error *err)
 {
@@ -83,7 +102,7 @@ static int open_files(struct kb_query *query, const struct kb_query_options *opt
 		file->name = options->names ? options->names[i] : file->path;
 		find_measures(query, file);
 	}
-	return 0;
+	return refuse_copies(query, err);
 }
 
 static int open_database(struct kb_query *query, struct kb_error *err)
