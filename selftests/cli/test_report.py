@@ -467,6 +467,35 @@ def symfs_finds_images_elsewhere(tmp):
         assert not errors, errors
 
 
+def tasks_have_the_names_that_they_had_in_the_time_that_counts(tmp):
+    capture = Maker()
+    capture.task(7, "before")
+    capture.task(7, "after", timestamp=600_000_000)
+    capture.task(8, "other")
+    for ns, task in (0, 7), (100, 8), (200, 7), (900, 8), (1000, 7), (1100, 8):
+        capture.switch(0, ns * 1_000_000, task)
+        if ns == 200:		# it runs until 900
+            capture.sample(0, 300_000_000, 7, 0x1000)
+            capture.sample(0, 700_000_000, 7, 0x1000)
+    path = capture.save(os.path.join(tmp, "names.cap"))
+    for time, name in ("0,0.4", "before"), ("0.65,", "after"), ("0,", "after"):
+        rows = lines(tmp, path, "--time", time)[0]
+        for kind in "task_time", "task_samples":
+            assert only(rows, kind=kind, tid=7)["task"] == name, (time, kind, rows)
+
+
+def records_out_of_order_are_told(tmp):
+    capture = Maker(cores=2)
+    capture.task(7, "x")
+    for core, ns in (0, 3000), (1, 1000), (0, 2000), (0, 4000):	# not those of another CPU
+        capture.sample(core, ns, 7, 0x1000)
+    path = capture.save(os.path.join(tmp, "order.cap"))
+    assert only(lines(tmp, path)[0], kind="report")["backwards"] == 1
+    assert "# order    : 1 records are older" in tap.run("report", path).stdout
+    done = tap.run("check", path)
+    assert done.returncode == 0 and "1 records are older" in done.stdout, done
+
+
 def only_versions_are_left_out_of_names(tmp):
     """An '@' may be part of a name; a library's version of it is not."""
     source, library = os.path.join(tmp, "v.c"), os.path.join(tmp, "libv.so")

@@ -400,6 +400,19 @@ static int check_sums(struct kb_barman *barman, const char *path, void (*say)(co
 	return status;
 }
 
+/* The format allows them, but who follows the tasks of a CPU takes the records in order. */
+static void say_order(const char *path, const struct kb_validation *sum,
+		      void (*say)(const char *sentence))
+{
+	char text[4096 + 128];
+
+	if (!sum->backwards)
+		return;
+	snprintf(text, sizeof(text), "%s: %" PRIu64 " records are older than the one before them on "
+		 "their CPU; the format allows it", path, sum->backwards);
+	say(text);
+}
+
 int check_barman(const char *path, void (*say)(const char *sentence))
 {
 	struct kb_barman *barman;
@@ -415,6 +428,7 @@ int check_barman(const char *path, void (*say)(const char *sentence))
 	barman = kb_trace_barman(trace);
 	kb_barman_validate(barman, &sum, NULL);
 	status = complain(barman, say);
+	say_order(path, &sum, say);
 	say_what_is_whole(barman, path, &sum, say);
 	if (status == CLI_OK)
 		status = check_sums(barman, path, say);

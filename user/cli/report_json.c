@@ -72,6 +72,7 @@ static void put_head(const struct report *report, struct kb_json *json)
 		kb_json_array_end(json);
 	}
 	kb_json_u64(json, "lost", report->got->losses->lost);
+	kb_json_u64(json, "backwards", report->got->backwards);
 	kb_json_bool(json, "damaged", report->got->damaged);
 	kb_json_end(json);
 }

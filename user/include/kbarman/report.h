@@ -194,8 +194,10 @@ struct kb_stop {
 struct kb_report {
 	bool damaged;			/* the capture is; its undamaged part is reported */
 	uint64_t duration_ns;		/* kb_trace_duration() */
-	uint64_t last_timestamp;	/* ticks, of the last record */
+	uint64_t last_timestamp;	/* ticks, of the last record in the time that counts: tasks have
+					 * the names that they had then */
 	uint64_t records;
+	uint64_t backwards;		/* of these: older than the one before them on their CPU */
 	uint64_t events[KB_EVENT_HALT + 1];	/* records by enum kb_event_type */
 	uint32_t nr_cores;		/* cores with records */
 	struct kb_text weight_of;	/* the event that weighs samples; else "samples" */

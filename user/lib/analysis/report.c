@@ -68,10 +68,10 @@ static int prepare(struct reading *reading, struct kb_error *err)
 
 	if (ret)
 		return ret;
-	reading->core_seen = calloc((size_t)reading->header->max_cores + 1, sizeof(bool));
+	reading->cores = calloc((size_t)reading->header->max_cores + 1, sizeof(*reading->cores));
 	reading->full = calloc((size_t)reading->header->max_cores + 1, sizeof(*reading->full));
 	reading->sets = kb_count_sets_create(reading->names);
-	if (!reading->core_seen || !reading->full || !reading->sets ||
+	if (!reading->cores || !reading->full || !reading->sets ||
 	    kb_hot_sum_counters(reading->by_sort, reading->names) ||
 	    kb_hot_sum_counters(reading->by_tid, reading->names) ||
 	    kb_rotated_create(&reading->rotated, reading->header, reading->names) ||
@@ -105,7 +105,7 @@ static void destroy(struct reading *reading)
 	kb_spots_release(&reading->spots);
 	kb_stops_destroy(reading->stops);
 	free(reading->stop_rows);
-	free(reading->core_seen);
+	free(reading->cores);
 	free(reading->full);
 	free(reading);
 }
@@ -170,7 +170,7 @@ static struct kb_text weight_of(const struct reading *reading)
 	uint32_t core;
 
 	for (core = 0; core < reading->header->max_cores && !reading->how.count; core++)
-		if (reading->core_seen[core] && kb_names_of_core(reading->names, core))
+		if (reading->cores[core].seen && kb_names_of_core(reading->names, core))
 			return kb_names_counter(reading->names,
 						kb_names_counter_id(reading->names, core, 0));
 	return kb_text("samples");

@@ -41,7 +41,10 @@ struct reading {
 	struct kb_offcpu *offcpu;
 	struct kb_stops *stops;
 	struct kb_stop *stop_rows;
-	bool *core_seen;		/* max_cores */
+	struct report_core {
+		uint64_t latest;	/* timestamp of its last record */
+		bool seen;
+	} *cores;			/* max_cores */
 	struct full_share {
 		struct kb_share share;	/* of a sample that has all counters of its core */
 		bool known;

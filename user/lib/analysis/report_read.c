@@ -190,6 +190,14 @@ static int add_waking(struct reading *reading, const struct kb_walk *walk)
 	return 0;
 }
 
+static void see_core(struct kb_report *shown, struct report_core *core, uint64_t timestamp)
+{
+	shown->nr_cores += !core->seen;
+	core->seen = true;
+	shown->backwards += timestamp < core->latest;
+	core->latest = timestamp;
+}
+
 static int add_event(struct reading *reading, const struct kb_walk *walk)
 {
 	const struct kb_event *event = &walk->event;
@@ -200,15 +208,16 @@ static int add_event(struct reading *reading, const struct kb_walk *walk)
 
 	shown->records++;
 	shown->events[event->type]++;
-	if (event->core < reading->header->max_cores && !reading->core_seen[event->core]) {
-		reading->core_seen[event->core] = true;
-		shown->nr_cores++;
-	}
-	if (event->timestamp > shown->last_timestamp && event->type != KB_EVENT_UNKNOWN)
+	if (event->core < reading->header->max_cores)
+		see_core(shown, &reading->cores[event->core], event->timestamp);
+	if (event->timestamp > shown->last_timestamp && event->type != KB_EVENT_UNKNOWN &&
+	    (!reading->filters || !kb_wanted_is_behind(&reading->wanted, walk->ns)))
 		shown->last_timestamp = event->timestamp;
 	partial = kb_stops_feed(reading->stops, event, walk->ns);
 	for (i = 0; i < walk->nr_slices && !ret; i++) {
-		ret = kb_sched_add(reading->sched, &walk->slices[i], event->timestamp);
+		ret = kb_sched_add(reading->sched, &walk->slices[i],
+				   event->timestamp < shown->last_timestamp ?
+				   event->timestamp : shown->last_timestamp);
 		if (!ret && event->type == KB_EVENT_TASK_SWITCH)
 			ret = kb_offcpu_switch(reading->offcpu, event, &walk->slices[i]);
 	}

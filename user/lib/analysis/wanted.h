@@ -90,6 +90,12 @@ static inline bool kb_wanted_time(const struct kb_wanted *wanted, int64_t ns)
 	       (ns >= kb_wanted_from(wanted) && ns <= kb_wanted_until(wanted));
 }
 
+/* Whether @ns is behind the time that is wanted. */
+static inline bool kb_wanted_is_behind(const struct kb_wanted *wanted, int64_t ns)
+{
+	return wanted->filter.has_time && ns > kb_wanted_until(wanted);
+}
+
 /* The moment nearest to @ns in the time that is wanted. */
 static inline int64_t kb_wanted_nearest(const struct kb_wanted *wanted, int64_t ns)
 {

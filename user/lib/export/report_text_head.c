@@ -175,6 +175,9 @@ void text_put_losses(const struct report_text *report)
 	uint64_t gaps = 0;
 	uint32_t i;
 
+	if (report->got->backwards)
+		text_printf(report, "# order    : %" PRIu64 " records are older than the one before them "
+			    "on their CPU; times around them may be wrong\n", report->got->backwards);
 	for (i = 0; i < report->header->max_cores; i++)
 		gaps += report->got->cpus[i].lost;
 	if (!losses->stated && !gaps)

@@ -27,7 +27,7 @@ static const struct kind {
 	  "target host release command filter fallback asleep clock_unsteady unix_base_ns duration_ns wanted_ns "
 	  "cpus records samples samples_without_pc samples_filtered samples_partial switches halts "
 	  "annotations custom_counters unknown weight_of weight idle_samples idle_weight counters "
-	  "metrics lost damaged", "the capture, and sums" },
+	  "metrics lost backwards damaged", "the capture, and sums" },
 	{ "uncounted", KB_QUERY_REPORT, "event cpus", "events that some CPUs do not count" },
 	{ "unsampled", KB_QUERY_REPORT, "event cpus", "CPUs that take no samples" },
 	{ "symbol", KB_QUERY_REPORT,
