@@ -35,7 +35,6 @@
 
 #define KBARMAN_MAX_MAPPINGS	4096	/* of an address space; the oldest ones are dropped */
 #define KBARMAN_MAX_BYTES	(64U << 20)	/* of mappings and images */
-#define KBARMAN_FILE_BYTES	104	/* most bytes in front of a path */
 
 /*
  * Steps that are still done after kbarman_spaces_hurry(), which take some 100 ms. A step is one
@@ -53,6 +52,7 @@ struct kbarman_image {
 	struct hlist_node node;		/* in images */
 	unsigned int users;		/* number of mappings */
 	unsigned int bytes;		/* bytes of memory */
+	struct kbarman_mapped_file file;
 	unsigned int length;
 	unsigned int name_at;
 	char name[];			/* the name begins at name_at; the bytes before it say which
@@ -125,7 +125,6 @@ struct kbarman_spaces {
 	struct list_head sizes[BITS_PER_LONG + 1];	/* address spaces by fls_long(bytes) */
 	struct list_head to_walk;
 	struct xarray threads;		/* by task id */
-	char *path_buffer;		/* KBARMAN_FILE_BYTES + PATH_MAX */
 	struct kbarman_walk_batch *batch;
 	unsigned int nr_spaces;
 	size_t nr_bytes;		/* bytes of all mappings and images */

@@ -266,11 +266,8 @@ struct kbarman_spaces *kbarman_spaces_create(struct kbarman_session *session,
 
 	if (!spaces)
 		return NULL;
-	spaces->path_buffer = kmalloc(KBARMAN_FILE_BYTES + PATH_MAX, GFP_KERNEL);
 	spaces->batch = vmalloc(sizeof(*spaces->batch));
-	if (!spaces->path_buffer || !spaces->batch) {
-		vfree(spaces->batch);
-		kfree(spaces->path_buffer);
+	if (!spaces->batch) {
 		vfree(spaces);
 		return NULL;
 	}
@@ -295,6 +292,5 @@ void kbarman_spaces_destroy(struct kbarman_spaces *spaces)
 	spaces_free_some(spaces, true);
 	xa_destroy(&spaces->threads);
 	vfree(spaces->batch);
-	kfree(spaces->path_buffer);
 	vfree(spaces);
 }

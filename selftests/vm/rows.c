@@ -1333,7 +1333,7 @@ TEST_F(rows, a_module_loaded_meanwhile_has_a_row)
 {
 	const struct bm_protocol_header_mmap_layout *row;
 	bool found = false;
-	int other = open("other.ko", O_RDONLY | O_CLOEXEC);
+	int other = open("minix.ko", O_RDONLY | O_CLOEXEC);
 
 	if (other < 0)
 		SKIP(return, "there is no other module to load");
