@@ -68,6 +68,74 @@ class Watcher:
         return said
 
 
+def of_moments(tmp, folder="kbarman.triggers"):
+    """The captures of a folder that has other files as well."""
+    folder = os.path.join(tmp, folder)
+    return sorted(os.path.join(folder, name) for name in os.listdir(folder) if NAME.fullmatch(name))
+
+
+def one_more(watcher, tmp):
+    """Sends the signal, and waits for its capture, which is returned."""
+    before = set(of_moments(tmp))
+    watcher.child.send_signal(signal.SIGUSR2)
+    tap.until(lambda: set(of_moments(tmp)) - before, "no capture")
+    new, = set(of_moments(tmp)) - before
+    return new
+
+
+def the_oldest_captures_make_room(tmp):
+    folder = os.path.join(tmp, "kbarman.triggers")
+    os.mkdir(folder)
+    others = [os.path.join(folder, name) for name in ("mine.cap", "00000000T000000.txt")]
+    for path in others:
+        with open(path, "w", encoding="ascii"):
+            pass
+    args = "--trigger", "signal:USR2", "--after", "10ms", "--every", "0s"
+    watcher = Watcher(tmp, *args, "--folder-max", "1G,3")
+    made = [one_more(watcher, tmp) for _ in range(6)]
+    tap.until(lambda: of_moments(tmp) == made[-3:], "the oldest stay")
+    assert "oldest capture" in watcher.end()
+    # the newest stays, however large it is
+    watcher = Watcher(tmp, *args, "--folder-max", "1")
+    newest = one_more(watcher, tmp)
+    tap.until(lambda: of_moments(tmp) == [newest], "the oldest stay")
+    watcher.end()
+    watcher = Watcher(tmp, *args, "--folder-max", "0")
+    assert one_more(watcher, tmp) and one_more(watcher, tmp) and len(of_moments(tmp)) == 3
+    watcher.end()
+    assert all(os.path.exists(path) for path in others), os.listdir(folder)
+    for wrong in "x", "1G,", "1G,0", "1G,-1", ",3":
+        done = record(tmp, *args, "--folder-max", wrong)
+        assert done.returncode == 2 and f"--folder-max {wrong}: give a size" in done.stderr, done
+    done = record(tmp, "--folder-max", "1G", "true")
+    assert done.returncode == 2 and "give --trigger as well" in done.stderr, done
+
+
+def a_disk_that_others_fill_costs_the_oldest_captures(tmp):
+    folder = os.path.join(tmp, "kbarman.triggers")
+    os.mkdir(folder)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", folder], capture_output=True,
+                      check=False).returncode:
+        raise tap.Skip("only root can mount a small disk")
+    try:
+        watcher = Watcher(tmp, "--trigger", "signal:USR2", "--after", "10ms", "--every", "0s", "-m", "256K",
+                          "--no-bundle")
+        first = [one_more(watcher, tmp) for _ in range(4)][0]
+        try:
+            with open(os.path.join(folder, "rest"), "wb", buffering=0) as file:
+                while True:
+                    file.write(bytes(65536))
+        except OSError:
+            pass
+        one_more(watcher, tmp)
+        assert not os.path.exists(first), of_moments(tmp)
+        watcher.end()
+        for path in of_moments(tmp):
+            check(path)
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
 def a_signal_writes_a_capture_with_its_reason(tmp):
     watcher = Watcher(tmp, "--trigger", "signal:USR2", "--after", "100ms")
     time.sleep(0.3)

@@ -10,6 +10,7 @@
 #include <kbarman/perf_events.h>
 
 #include "base/array.h"
+#include "base/disk.h"
 #include "base/hash.h"
 #include "base/size.h"
 #include "config.h"
@@ -451,7 +452,7 @@ unsigned int agent_config_read(struct agent_config *config, FILE *file, const ch
 
 	*config = (struct agent_config){
 		.folder = strdup(AGENT_FOLDER), .folder_bytes = FOLDER_BYTES,
-		.keep_free = AGENT_KEEP_FREE_USUAL,
+		.keep_free = KB_KEEP_FREE_USUAL,
 		.state = strdup(AGENT_STATE), .labels = true,
 	};
 	if (!config->folder || !config->state)

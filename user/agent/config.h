@@ -16,8 +16,6 @@
 #define AGENT_SESSIONS_MAX	8
 #define AGENT_NAME_MAX		32	/* bytes of a session's name, with the NUL */
 
-#define AGENT_KEEP_FREE_USUAL	UINT64_MAX	/* a part of the disk */
-
 /* A session: what it records, and how its files are. */
 struct agent_wanted {
 	char name[AGENT_NAME_MAX];
@@ -39,7 +37,7 @@ struct agent_wanted {
 struct agent_config {
 	char *folder;			/* of the captures */
 	uint64_t folder_bytes;		/* which they may take together */
-	uint64_t keep_free;		/* bytes that the disk keeps for others */
+	uint64_t keep_free;		/* bytes that the disk keeps for others, or KB_KEEP_FREE_USUAL */
 	char *state;			/* the file for `kbarmand --status' */
 	bool labels;			/* note the cgroups of tasks */
 	struct agent_wanted sessions[AGENT_SESSIONS_MAX];

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/create.h"
+#include "base/disk.h"
 #include "base/thread.h"
 #include "folder.h"
 #include "say.h"
@@ -25,8 +25,6 @@
 #define LAST		".last-"	/* a session follows */
 #define BLOCK_BYTES	512		/* of st_blocks */
 #define SAY_AGAIN_MS	3600000		/* between two messages that files were removed */
-#define KEEP_FREE_PART	20		/* of the disk is kept free unless it is said how much, */
-#define KEEP_FREE_MOST	(UINT64_C(1) << 30)	/* but no more */
 
 struct job {
 	struct job *next;
@@ -148,30 +146,16 @@ const struct agent_file *agent_folder_newest(const struct agent_file *files, int
 
 /* ---- the thread ---- */
 
-/* Bytes that are free on the disk, for users without special rights. UINT64_MAX: nobody knows. */
-static uint64_t free_bytes(const struct agent_folder *folder, uint64_t *size)
-{
-	struct statvfs fs;
-
-	*size = 0;
-	if (fstatvfs(folder->fd, &fs))
-		return UINT64_MAX;
-	*size = (uint64_t)fs.f_blocks * fs.f_frsize;
-	return (uint64_t)fs.f_bavail * fs.f_frsize;
-}
-
 /* How many bytes the files have to give back. */
 static uint64_t too_many(struct agent_folder *folder, uint64_t total)
 {
-	uint64_t size, now = free_bytes(folder, &size), bound, keep, more;
+	uint64_t bound, keep, more;
 
 	pthread_mutex_lock(&folder->lock);
 	bound = folder->bound;
 	keep = folder->keep_free;
 	pthread_mutex_unlock(&folder->lock);
-	if (keep == AGENT_KEEP_FREE_USUAL)
-		keep = size / KEEP_FREE_PART < KEEP_FREE_MOST ? size / KEEP_FREE_PART : KEEP_FREE_MOST;
-	more = now < keep ? keep - now : 0;
+	more = kb_disk_missing(folder->fd, keep);
 	return total > bound && total - bound > more ? total - bound : more;
 }
 

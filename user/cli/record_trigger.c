@@ -4,6 +4,7 @@
  * are read once: each capture has a link to them, because reading them takes longer than a capture.
  */
 #include <errno.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -14,14 +15,20 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/create.h"
+#include "base/disk.h"
+#include "base/size.h"
 #include "bundler.h"
 #include "record_output.h"
 #include "record_trigger.h"
+#include "sides.h"
 
 #define SYMBOLS_FILE	".kernel.kallsyms"
 #define SECONDS_MAX	86400.0
 #define TELL_MS		60000	/* between two messages about losses */
 #define NAMES_MAX	1000	/* captures of one millisecond */
+#define MOST_BYTES	(1ULL << 30)
+#define MOST		1000	/* captures */
+#define PATTERN		"[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]T[0-9][0-9][0-9][0-9][0-9][0-9].*-*.cap"
 
 void record_trigger_init(struct record_trigger *t)
 {
@@ -32,6 +39,7 @@ void record_trigger_init(struct record_trigger *t)
 			.after_ns = KB_WATCH_AFTER_NS,
 			.every_ns = KB_WATCH_EVERY_NS,
 		},
+		.most_bytes = MOST_BYTES, .most = MOST,
 	};
 }
 
@@ -54,6 +62,23 @@ static int parse_time(const char *option, const char *text, uint64_t *ns)
 	}
 	return cli_fail("--%s %s: give a time of up to a day with us, ms, s, m or h, as in 500ms", option,
 			text);
+}
+
+static int parse_most(struct record_trigger *t, const char *value)
+{
+	char size[32], *rest = NULL;
+	size_t length = strcspn(value, ",");
+
+	snprintf(size, sizeof(size), "%.*s", (int)length, value);
+	if (value[length]) {
+		t->most = strtoul(value + length + 1, &rest, 10);
+		if (value[length + 1] < '0' || value[length + 1] > '9' || *rest || !t->most)
+			size[0] = '\0';
+	}
+	if (length < sizeof(size) && kb_size_parse(size, &t->most_bytes))
+		return 0;
+	return cli_fail("--folder-max %s: give a size, or that and a number of captures, as in 500M or "
+			"2G,300", value);
 }
 
 static int add(struct record_trigger *t, const char *expression)
@@ -86,6 +111,9 @@ int record_trigger_take(struct record_trigger *t, int option, const char *value)
 	case OPTION_EVERY:
 		t->asked = true;
 		return parse_time("every", value, &t->how.every_ns);
+	case OPTION_FOLDER_MAX:
+		t->asked = true;
+		return parse_most(t, value);
 	default:
 		return -1;
 	}
@@ -94,8 +122,8 @@ int record_trigger_take(struct record_trigger *t, int option, const char *value)
 int record_trigger_check(const struct record_trigger *t)
 {
 	if (t->asked && !t->triggers)
-		return cli_fail("--before, --after and --every say what a trigger writes: give --trigger "
-				"as well");
+		return cli_fail("--before, --after, --every and --folder-max say what a trigger writes: give "
+				"--trigger as well");
 	return 0;
 }
 
@@ -217,6 +245,72 @@ static bool choose_path(const struct record_trigger *t, char path[PATH_MAX])
 	return false;
 }
 
+/* ---- its bound ---- */
+
+/* Names begin with their time, so the order is that of time. */
+static int list_captures(const struct record_trigger *t, glob_t *found)
+{
+	char pattern[PATH_MAX];
+	size_t used = 0;
+
+	for (const char *c = t->folder; *c && used < sizeof(pattern) - sizeof(PATTERN) - 2; c++) {
+		if (strchr("*?[\\", *c))
+			pattern[used++] = '\\';
+		pattern[used++] = *c;
+	}
+	snprintf(pattern + used, sizeof(pattern) - used, "/" PATTERN);
+	return glob(pattern, GLOB_NOSORT, NULL, found);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void tell_removed(struct record_trigger *t)
+{
+	int64_t now = kb_clock_ms();
+
+	if (t->removed == t->removed_told || (t->removed_told && now - t->removed_ms < TELL_MS))
+		return;
+	cli_note("%s: removed the %" PRIu64 " oldest capture%s: there are more than --folder-max allows, or "
+		 "the disk is nearly full", t->folder, t->removed - t->removed_told,
+		 t->removed - t->removed_told == 1 ? "" : "s");
+	t->removed_told = t->removed;
+	t->removed_ms = now;
+}
+
+/* The oldest captures make room; the newest one stays. */
+static void keep_bound(struct record_trigger *t)
+{
+	int fd = t->most_bytes ? open(t->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	uint64_t total = 0, excess;
+	glob_t found = { 0 };
+
+	if (fd < 0)
+		return;
+	excess = kb_disk_missing(fd, KB_KEEP_FREE_USUAL);
+	close(fd);
+	if (!list_captures(t, &found)) {
+		qsort(found.gl_pathv, found.gl_pathc, sizeof(*found.gl_pathv), by_name);
+		for (size_t i = 0; i < found.gl_pathc; i++)
+			total += sides_bytes(found.gl_pathv[i]);
+		if (total > t->most_bytes && total - t->most_bytes > excess)
+			excess = total - t->most_bytes;
+		for (size_t i = 0; i + 1 < found.gl_pathc && (excess || found.gl_pathc - i > t->most); i++) {
+			uint64_t bytes = sides_bytes(found.gl_pathv[i]);
+
+			if (unlink(found.gl_pathv[i]))
+				continue;
+			sides_remove(found.gl_pathv[i]);
+			excess -= bytes < excess ? bytes : excess;
+			t->removed++;
+		}
+	}
+	globfree(&found);
+	tell_removed(t);
+}
+
 static void tell(struct record_trigger *t, const char *path, const struct kb_fired *first, uint32_t nr,
 		 const struct kb_watch_written *written)
 {
@@ -246,6 +340,7 @@ static void write_due(struct record_trigger *t, const struct kb_fired *fired, ui
 	struct kb_error err;
 
 	record_output_init(&output);
+	keep_bound(t);
 	if (!choose_path(t, path) || record_output_open(&output, path)) {
 		cli_warn("nothing was written of this: %s: %s", first.trigger->text, first.reason);
 		kb_watch_drop(t->watch);
@@ -264,6 +359,7 @@ static void write_due(struct record_trigger *t, const struct kb_fired *fired, ui
 		t->failed |= !written.has_moment || written.damaged;
 	}
 	record_output_close(&output);
+	keep_bound(t);
 }
 
 /* What was not seen is said as soon as it is known, and then now and then. */

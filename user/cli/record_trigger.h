@@ -14,7 +14,7 @@
 #include "cli.h"
 
 enum {
-	OPTION_TRIGGER = 0x1200, OPTION_BEFORE, OPTION_AFTER, OPTION_EVERY,
+	OPTION_TRIGGER = 0x1200, OPTION_BEFORE, OPTION_AFTER, OPTION_EVERY, OPTION_FOLDER_MAX,
 };
 
 /* For a table of options. */
@@ -31,20 +31,26 @@ enum {
 	  "with --trigger: and end it so long after the moment (default 500ms)" }, \
 	{ OPTION_EVERY, "every", "TIME", \
 	  "with --trigger: write a capture once in TIME at most, and count what\n" \
-	  "happens meanwhile (default 60s; 0s: write all)" }
+	  "happens meanwhile (default 60s; 0s: write all)" }, \
+	{ OPTION_FOLDER_MAX, "folder-max", "SIZE[,N]", \
+	  "with --trigger: the oldest captures of the folder make room when they\n" \
+	  "have more bytes, or are more than N (default 1G,1000; 0: they all stay)" }
 
 #define RECORD_TRIGGER_FOLDER	"kbarman.triggers"	/* the default of -o */
 
 struct record_trigger {
 	struct kb_triggers *triggers;	/* NULL: there are none */
 	struct kb_watch_options how;
-	bool asked;			/* for a time */
+	bool asked;			/* for a time or a bound */
+	unsigned long long most_bytes;	/* of the folder; 0: no bound, */
+	unsigned long most;		/* ... and captures */
+	uint64_t removed, removed_told;	/* captures, to keep the bound */
 	const char *folder;
 	struct bundler *bundler;	/* NULL: symbols are not saved */
 	struct kb_watch *watch;
 	char *symbols;			/* the file with the kernel's symbols; NULL: there is none */
 	uint64_t lost_times;		/* when losses were told last, */
-	int64_t told_ms;		/* ... which was then */
+	int64_t told_ms, removed_ms;	/* when losses, and removals, were told */
 	bool failed;			/* a capture could not be written, or lacks its moment */
 };
 

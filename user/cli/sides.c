@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -31,6 +32,29 @@ void sides_remove(const char *capture)
 {
 	for (size_t i = 0; i < NR_SUFFIXES; i++)
 		side_remove(capture, suffixes[i]);
+}
+
+static uint64_t bytes_of(const char *capture, const char *suffix)
+{
+	struct stat st;
+	uint64_t bytes = 0;
+	char *path;
+
+	if (asprintf(&path, "%s%s", capture, suffix) < 0)
+		return 0;
+	if (!lstat(path, &st) && st.st_nlink == 1)
+		bytes = (uint64_t)st.st_blocks * 512;
+	free(path);
+	return bytes;
+}
+
+uint64_t sides_bytes(const char *capture)
+{
+	uint64_t bytes = bytes_of(capture, "");
+
+	for (size_t i = 0; i < NR_SUFFIXES; i++)
+		bytes += bytes_of(capture, suffixes[i]);
+	return bytes;
 }
 
 static void copy(FILE *in, const char *source, const char *path)

@@ -7,11 +7,16 @@
 #ifndef KBARMAN_CLI_SIDES_H
 #define KBARMAN_CLI_SIDES_H
 
+#include <stdint.h>
+
 /* Removes the file with @suffix beside @capture, if there is one. */
 void side_remove(const char *capture, const char *suffix);
 
 /* Removes all files beside @capture. */
 void sides_remove(const char *capture);
+
+/* The bytes of @capture and of the files beside it on the disk, without those of files with more names. */
+uint64_t sides_bytes(const char *capture);
 
 /* Copies the files of @from to @to, and removes other ones of @to. Prints errors. */
 void sides_copy(const char *from, const char *to);
