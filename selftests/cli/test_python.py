@@ -430,6 +430,27 @@ def pyarrow_takes_tables_without_a_copy(tmp):
     assert int(said) > 1000, said
 
 
+def pandas_takes_tables_as_the_manual_says(tmp):
+    manual = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../user/man/kbarman-python.7")
+    with open(manual, encoding="utf-8") as file:
+        text = file.read()
+    for words in "DataFrame(dict(table))", "DataFrame.from_records(iter(table), columns=table.columns)":
+        assert words in text, words
+    said = run_python(python_with("pandas"), """if True:
+        import sys, kbarman
+        from pandas import DataFrame
+        for name in "switches", "samples":
+            table = kbarman.open(sys.argv[1]).table(name)
+            frame = DataFrame(dict(table))
+            assert list(frame.columns) == list(table.columns) and len(frame) == len(table)
+            assert frame["ns"].tolist() == table["ns"].tolist()
+            again = DataFrame.from_records(iter(table), columns=table.columns)
+            assert list(again.columns) == list(table.columns) and again["ns"].equals(frame["ns"])
+        switches = DataFrame(dict(kbarman.open(sys.argv[1]).table("switches")))
+        print(len(switches[switches.blocked]))""", real(tmp))
+    assert int(said) > 100, said
+
+
 class Schema(ctypes.Structure):
     """What Arrow's text says of struct ArrowSchema."""
 
