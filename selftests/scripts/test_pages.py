@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What stands on several pages is the same on each, and what they list is what there is.
+
+README.md has the figures; whoever repeats one there or elsewhere is compared with it."""
+import glob
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "selftests", "lib"))
+import tap
+
+# The tracers as the pages call them.
+TRACERS = "BPF ring buffer", "LTTng", "ftrace", "perf"
+# From the word of a machine on: what README.md's table of costs calls the row of the other one.
+ROWS = {"switch": "added to a context switch", "arm64": "the same on arm64", "wakeup": "added to a wakeup"}
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def manual(name):
+    return re.sub(r"\\f.|\\&|\\(?=-)", "", read(os.path.join("user", "man", name)))
+
+
+def row(text, begin):
+    """The cells behind the first one of the first row of a table that begins so."""
+    cells, = re.findall(rf"^\s*\| {re.escape(begin)}[^|\n]*\|(.*)\|$", text, re.M)[:1] or [""]
+    assert cells, begin
+    return [cell.strip() for cell in cells.split("|")]
+
+
+def costs(which):
+    """{tracer: instructions} of a row of README.md; "probe" is an empty one."""
+    cell, = row(read("README.md"), ROWS[which])
+    ours, probe = re.match(r"(\d+) instructions, (\d+) of which an empty probe takes", cell).groups()
+    found = {"kbarman": int(ours), "probe": int(probe)}
+    for tracer in TRACERS:
+        found[tracer] = int(re.search(rf"\b{tracer} (\d+)", cell)[1])
+    return found
+
+
+def number(text):
+    return int(text.replace(",", ""))
+
+
+def costs_beside_others_are_those_of_the_readme(tmp):
+    page, switch = manual("kbarman-perf.7"), costs("switch")
+    cell, = row(read("README.md"), "bytes a switch")
+    sizes = {"kbarman": int(cell.split(";")[0])}
+    sizes.update((tracer, int(re.search(rf"\b{tracer} (\d+)", cell)[1])) for tracer in TRACERS)
+    for tracer, size in sizes.items():
+        said = re.search(rf"^{tracer}\t(\d+)\t(\d+)$", page, re.M)
+        assert [int(word) for word in said.groups()] == [switch[tracer], size], (tracer, said)
+    assert f"An empty probe takes {switch['probe']} of these instructions" in page
+    texts, = row(read("README.md"), "records a second as text")
+    ours, perf = re.search(r"`script` ([\d.]+) M,.*`perf script` ([\d.]+) M", texts).groups()
+    text = " ".join(page.split())
+    assert f".B kbarman script {ours} million, .B perf script {perf} million" in text, (ours, perf)
+
+
+def parts_of_others_are_divided_right(tmp):
+    cell, = row(read("README.md"), "kbarman's part of these")
+    for tracer, name in (("BPF ring buffer", "BPF's ring buffer"), ("LTTng", "LTTng"), ("ftrace", "ftrace"),
+                         ("perf", "perf")):
+        parts = re.search(rf"((?:[\d.]+(?:, | and )?)+) of {name}", cell)[1]
+        said = [float(part) for part in re.findall(r"0\.\d+", parts)]
+        want = [round(costs(which)["kbarman"] / costs(which)[tracer], 2) for which in ROWS]
+        assert sorted(set(said)) == sorted(set(want)), (tracer, said, want)
+
+
+def what_a_session_costs_is_the_same_for_security(tmp):
+    rows = {cells[1].strip(): cells[0].strip() for cells in
+            re.findall(r"^  \| ([^|]*)\|([^|]*)\|$", read("SECURITY.md"), re.M)}
+    assert rows["a task switch"] == f"{costs('switch')['kbarman']}; on arm64 {costs('arm64')['kbarman']}", rows
+    assert rows["a wakeup, in a session that records them"] == str(costs("wakeup")["kbarman"]), rows
+
+
+def what_the_agent_costs_is_the_same_for_a_fleet(tmp):
+    cell, = row(read("README.md"), "added by `kbarmand`")
+    instructions, part, switches, memory = re.match(
+        r"(\d+) instructions; ([\d.]+) % of a CPU at ([\d,]+) switches a second, ([\d.]+) MiB$", cell).groups()
+    page = " ".join(read("docs/fleet.md").split())
+    assert f"at {switches} switches a second and CPU it adds {instructions} instructions to a switch, which is " \
+           f"{part} % of a CPU" in page and f"takes {memory} MiB of memory" in page, cell
+
+
+def verbs():
+    return set(re.findall(r'^\t\{ "(\w+)", cmd_', read("user/cli/main.c"), re.M))
+
+
+def verbs_are_those_of_the_tool(tmp):
+    table = re.search(r"^\| verb \| what it does \|\n(.*?)\n\n", read("README.md"), re.M | re.S)[1]
+    listed = {word for line in table.splitlines() for word in re.findall(r"`(\w+)`", line.split("|")[1])}
+    own = {"help", "version"}
+    assert listed == verbs() - own, listed ^ (verbs() - own)
+    first = manual("kbarman.1")
+    there = set(re.findall(r"^\.BR kbarman-(\w+) \(1\)", first, re.M))
+    assert verbs() - {"help"} <= there, verbs() - there
+
+
+def formats_are_those_of_the_tool(tmp):
+    formats = set(re.findall(r"kb_export_(\w+);", read("user/lib/export/list.h")))
+    assert len(formats) > 10
+    table = re.search(r"^\| `--to` \| open it with .*?\n\n", read("README.md"), re.M | re.S)[0].rstrip()
+    viewers = {word for line in table.splitlines()[2:] for word in re.findall(r"`(\w+)`", line.split("|")[1])}
+    assert viewers == formats - {"annotate", "heph", "tptp"}, viewers ^ formats
+    said = re.search(r"^convert\t.*\t(\d+) formats$", manual("kbarman-perf.7"), re.M)
+    assert int(said[1]) == len(formats), (said, len(formats))
+    page = manual("kbarman-convert.1")
+    for name in formats:
+        assert re.search(rf"\b{name}\b", page), name
+
+
+def machines_of_call_chains_are_the_same(tmp):
+    names = r"((?:\w+, )+\w+ and \w+)"
+    readme = re.search(rf"The user's part\s+exists on {names}", " ".join(read("README.md").split()))[1]
+    page = " ".join(manual("kbarman-perf.7").split())
+    said = re.search(rf"user's part of call chains is on {names}", page)[1]
+    assert said == readme, (said, readme)
+
+
+def kernels():
+    """(flavour, version, architectures) of each line of the table."""
+    lines = [line.split() for line in read("scripts/kernels.txt").splitlines() if line and line[0] != "#"]
+    return [(line[0], line[2], line[5:]) for line in lines]
+
+
+def kernels_are_those_that_scripts_know(tmp):
+    versions = sorted({tuple(map(int, version.split("."))) for _, version, _ in kernels() if version != "any"})
+    span = "Linux {}.{} to {}.{}".format(*versions[0], *versions[-1])
+    for page in "README.md", "NEWS":
+        assert span in read(page), (page, span)
+    matrix = re.search(r"<!-- matrix -->\n(.*?)<!-- end of matrix -->", read("README.md"), re.S)[1]
+    rows = set(re.findall(r"^\| (\w+-[\w.-]+) \|", matrix, re.M))
+    targets = {f"{arch}-{flavour}" for flavour, _, archs in kernels() for arch in archs}
+    assert rows == targets, rows ^ targets
+
+
+def limits_are_those_of_the_source(tmp):
+    most = int(re.search(r"sessions_most = (\d+);", read("kmod/sessions.c"))[1])
+    words = {8: "eight", 16: "sixteen"}
+    for page in "README.md", "NEWS":
+        assert f"Up to {words[most]} " in read(page), page
+    agent = re.search(r"Rows for tasks \(default (\d+)\)", read("user/man/kbarmand.conf.5"))[1]
+    record = re.search(r"^Default: (\d+), or 16 for each CPU", read("user/man/kbarman-record.1"), re.M)[1]
+    readme = re.search(r"has room for ([\d,]+) tasks", read("README.md"))[1]
+    assert int(agent) == int(record) == number(readme), (agent, record, readme)
+
+
+if __name__ == "__main__":
+    tap.main(globals())
