@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every example of README.md and the manual works as it is written.
+"""Every example of README.md, docs/ and the manual works as it is written.
 
 What reads files runs here, each example in a folder of its own, on a capture that a VM test has
 recorded ($KBARMAN_CAPTURES) or else on one that is made. What speaks to the module runs in a
@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 sys.path.insert(0, HERE)
 import tap
 import viewers
-from examples import COMMAND, examples, needs_device
+from examples import COMMAND, examples, mentions, needs_device
 from make_capture import Maker
 from test_annotate_socket import own_network
 
@@ -37,6 +37,8 @@ STAND_IN = """#!/bin/sh
 echo "a stand-in of ${0##*/}"
 cat >/dev/null
 """
+# A loop over the agent's folder, which test_push.py runs.
+ELSEWHERE = ["/var/lib/kbarmand/", '"$c"']
 OTHERS = ["jq", "stackcollapse-perf.pl", "flamegraph.pl"]
 
 
@@ -45,9 +47,9 @@ def real_capture():
     return min(viewers.real_captures(), key=os.path.getsize, default=None)
 
 
-def made_capture(path):
+def made_capture(path, **facts):
     capture = Maker(cores=2, counters=[17], facts={"counter.0.0": "cycles", "tgid.1": "7",
-                                                   "command": "./app"})
+                                                   "command": "./app", **facts})
     capture.task(0, "swapper")
     capture.task(7, "app")
     capture.map(7, 0x400000, 0x1000, 0, "/bin/true")
@@ -115,7 +117,9 @@ def prepare(folder, example):
     source = real_capture()
     for name in names:
         path = os.path.join(folder, name)
-        if source:
+        if "--machines" in example:
+            made_capture(path, host=name.removesuffix(".cap"))
+        elif source and "bundle" not in example:     # the names of a capture are on its machine
             shutil.copy(source, path)
         else:
             made_capture(path)
@@ -147,7 +151,7 @@ def run_example(folder, where, example):
 def all_examples():
     found = list(examples())
     # there are some in each of the places, or they are not found any more
-    for part in "README.md", "kbarman.1", "kbarman-record.1", "kbarman-convert.1", "kbarman-dump.1":
+    for part in "README.md", "fleet.md", "kbarman.1", "kbarman-record.1", "kbarman-convert.1", "kbarman-dump.1":
         assert any(f"{part}:" in place for place, _ in found), part
     return found
 
@@ -157,7 +161,7 @@ def examples_that_read_files_work_as_they_are_written(tmp):
     print(f"# on {real_capture() or 'a capture that is made: no VM test has left one'}")
     ran = 0
     for number, (place, example) in enumerate(all_examples()):
-        if needs_device(example):
+        if needs_device(example) or any(word in example for word in ELSEWHERE):
             continue
         folder = os.path.join(tmp, str(number))
         run_example(folder, place, example)
@@ -171,7 +175,8 @@ def examples_that_read_files_work_as_they_are_written(tmp):
 
 def examples_that_record_are_run_in_a_vm(tmp):
     """By name; the list that goes into the VM is made by the same program."""
-    wanted = [(place, example) for place, example in all_examples() if needs_device(example)]
+    wanted = [(place, example) for place, example in all_examples()
+              if needs_device(example) and not place.startswith("docs/")]
     for place, example in wanted:
         print(f"# in the VM: {place}: {example}")
     listed = subprocess.run([sys.executable, os.path.join(TREE, "selftests", "lib", "examples.py"),
@@ -179,6 +184,22 @@ def examples_that_record_are_run_in_a_vm(tmp):
     assert listed.splitlines() == ["\t".join(pair) for pair in wanted]
     with open(os.path.join(TREE, "selftests", "vm", "guest.sh"), encoding="utf-8") as file:
         assert f"device_test {DEVICE_TEST} " in file.read()
+
+
+def options_that_pages_name_are_those_of_their_verb(tmp):
+    """Also of those that need the module or another machine, and in the middle of a sentence."""
+    usage, checked = {}, 0
+    for place, verb, options in mentions():
+        if verb not in usage:
+            done = tap.run(verb, "--help", cwd=tmp)
+            # "kbarman records" is a sentence
+            usage[verb] = done.stdout if done.returncode == 0 else ""
+            if verb == "flight":
+                usage[verb] += tap.run("record", "--help", cwd=tmp).stdout
+        for option in options if usage[verb] else []:
+            assert re.search(rf"(?<![\w-]){option}(?![\w-])", usage[verb]), (place, verb, option)
+            checked += 1
+    assert checked > 100 and len([verb for verb, text in usage.items() if text]) > 15, (checked, usage.keys())
 
 
 def an_example_that_fails_is_found(tmp):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The examples of README.md and the manual, as they are written there.
+"""The examples of README.md, docs/ and the manual, as they are written there.
 
 Usage: examples.py device      those that need /dev/kbarman, a line each: PLACE<tab>COMMAND
 
@@ -13,7 +13,9 @@ import sys
 
 TREE = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 # A command begins here: at the start of a line or behind what ends another one.
-COMMAND = re.compile(r"(?:^|[|;&]\s*)(?:build/)?kbarman ([a-z]+)")
+COMMAND = re.compile(r"(?:^|[|;&]\s*)(?:build/)?kbarman ([a-z]+)\b(?!:)")
+# A mention of a command in the text, up to what ends it.
+MENTIONED = re.compile(r"(?:^|[\s(;|&'`])(?:build/)?kbarman ([a-z]+)((?: [^|;&<>`#\n]*)?)", re.M)
 # Verbs that speak to the module; the others read files.
 DEVICE = {"record", "annotate", "snapshot", "flight", "top", "stat", "list", "doctor"}
 
@@ -43,6 +45,27 @@ def of_manual(path):
                     begun = ""
 
 
+def pages(tree, *patterns):
+    """The paths of these pages, and of the manual."""
+    return [path for pattern in (*patterns, "user/man/*") for path in sorted(glob.glob(os.path.join(tree, pattern)))]
+
+
+def mentions(tree=TREE):
+    """(place, verb, options) of each command on any page, also in the middle of a sentence."""
+    for path in pages(tree, "*.md", "NEWS", "docs/*.md"):
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        if "/man/" in path:
+            # fonts and quotes of roff are none of the command
+            text = re.sub(r'^\.(?:[BI]|[BRI]{2}) ', "", "\n".join(map(unroffed, text.splitlines())), flags=re.M)
+            text = text.replace('" "', "").replace('"', "")
+        for match in MENTIONED.finditer(text):
+            verb, rest = match.groups()
+            place = f"{os.path.relpath(path, tree)}:{text.count(chr(10), 0, match.start(1)) + 1}"
+            # what stands behind -- are those of another program
+            yield place, verb, re.findall(r"(?<=\s)--[a-z][a-z-]*", re.split(r"\s--(?:\s|$)", rest)[0])
+
+
 def unroffed(line):
     for escape, character in (r"\-", "-"), (r"\(aq", "'"), (r"\&", ""), (r"\(bq", "`"), (r"\e", "\\"):
         line = line.replace(escape, character)
@@ -51,8 +74,7 @@ def unroffed(line):
 
 def examples(tree=TREE):
     """(place, command) of each; the same command may be in several places."""
-    places = [os.path.join(tree, "README.md"), *sorted(glob.glob(os.path.join(tree, "user", "man", "*")))]
-    for path in places:
+    for path in pages(tree, "README.md", "docs/*.md"):
         reader = of_readme if path.endswith(".md") else of_manual
         for line, command in reader(path):
             # what stands behind it is said to people
@@ -70,5 +92,5 @@ def needs_device(command):
 if __name__ == "__main__":
     assert sys.argv[1:] == ["device"], __doc__
     for where, what in examples():
-        if needs_device(what):
+        if needs_device(what) and not where.startswith("docs/"):
             print(f"{where}\t{what}")
