@@ -47,16 +47,17 @@ def real_capture():
     return min(viewers.real_captures(), key=os.path.getsize, default=None)
 
 
-def made_capture(path, **facts):
+def made_capture(path, other=0, **facts):
+    """Those with other numbers are recordings of other times, of one clock."""
     capture = Maker(cores=2, counters=[17], facts={"counter.0.0": "cycles", "tgid.1": "7",
                                                    "command": "./app", **facts})
     capture.task(0, "swapper")
     capture.task(7, "app")
     capture.map(7, 0x400000, 0x1000, 0, "/bin/true")
     for at in range(200):
-        capture.switch(at % 2, 1000 + 30 * at, 7 if at % 4 < 2 else 0, blocked=at % 4 > 1, state=1)
+        capture.switch(at % 2, 1000 * (other + 1) + 30 * at, 7 if at % 4 < 2 else 0, blocked=at % 4 > 1, state=1)
         if at % 4 < 2:
-            capture.sample(at % 2, 1010 + 30 * at, 7, 0x400010, [1000 + at])
+            capture.sample(at % 2, 1000 * (other + 1) + 10 + 30 * at, 7, 0x400010, [1000 + at])
     return capture.save(path)
 
 
@@ -115,10 +116,12 @@ def prepare(folder, example):
     elif not names:
         names = {"kbarman.cap"}
     source = real_capture()
-    for name in names:
+    for number, name in enumerate(sorted(names)):
         path = os.path.join(folder, name)
         if "--machines" in example:
             made_capture(path, host=name.removesuffix(".cap"))
+        elif len(names) > 1:
+            made_capture(path, number)
         elif source and "bundle" not in example:     # the names of a capture are on its machine
             shutil.copy(source, path)
         else:
