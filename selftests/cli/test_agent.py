@@ -313,6 +313,103 @@ def a_full_disk_costs_moments_that_are_counted(tmp):
     assert re.search("there is room again; [1-9][0-9]* moments have no capture", running.said), running.said
 
 
+def state_of(tmp, *more):
+    return json.loads(agent(tmp, "--status", "--json", *more).stdout)
+
+
+def each_moment_that_is_not_kept_is_counted_until_one_is(tmp):
+    """In a folder that is read-only, and in one that is no folder any more."""
+    caps, lost = os.path.join(tmp, "caps"), "session.all.moments_lost"
+    configure(tmp, session="trigger = offcpu:*>1ns\nevery = 1s\nbuffer = 256K")
+    mounted = False
+    try:
+        with Running(tmp, env=fake()) as running:
+            until(lambda: captures(tmp), "no moment")
+            os.rename(caps, caps + ".old")
+            with open(caps, "wb"):
+                pass
+            until(lambda: state_of(tmp)[lost] > 0, "it is not counted")
+            assert state_of(tmp)["health"] == "trouble"
+            os.remove(caps)
+            until(lambda: captures(tmp) and state_of(tmp)["health"] == "well", "it stays in trouble")
+            mounted = not subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", caps], capture_output=True,
+                                         check=False).returncode
+            if mounted:
+                before = state_of(tmp)[lost]
+                until(lambda: state_of(tmp)[lost] > before, "it is not counted")
+                assert state_of(tmp)["health"] == "trouble" and "Read-only" in running.text(), running.text()
+                subprocess.run(["mount", "-o", "remount,rw", caps], check=True)
+                until(lambda: captures(tmp) and state_of(tmp)["health"] == "well", "it stays in trouble")
+        assert running.status == 0, running.said
+    finally:
+        if mounted:
+            subprocess.run(["umount", caps], check=True)
+
+
+def what_is_overwritten_before_the_triggers_see_it_is_trouble(tmp):
+    configure(tmp, session="trigger = offcpu:*>3600s\nbuffer = 64K")
+    with Running(tmp, env=fake(FAKE_RATE=2000)) as running:
+        state = until(lambda: [s for s in [state_of(tmp)] if s["session.all.unseen_bytes"]], "all is seen")[0]
+        assert state["health"] == "trouble" and "overwritten" in state["session.all.trouble"], state
+        until(lambda: "before its triggers saw them" in running.text(), "it is not told")
+
+
+def a_file_that_is_taken_away_while_it_is_written_is_trouble(tmp):
+    configure(tmp, session="file_time = 1h")
+    with Running(tmp) as running:
+        part, = until(lambda: captures(tmp, ".part"), "no file")
+        os.remove(part)
+        running.child.send_signal(signal.SIGUSR1)
+        until(lambda: state_of(tmp)["failed.files"] == 1, "it is not counted")
+        state = state_of(tmp)
+        assert state["health"] == "trouble" and os.path.basename(part) in state["folder.trouble"], state
+        until(lambda: captures(tmp, ".part"), "no file")
+        running.child.send_signal(signal.SIGUSR1)
+        until(lambda: captures(tmp) and state_of(tmp)["health"] == "well", "it stays in trouble")
+
+
+def records_that_are_lost_are_trouble_until_none_are(tmp):
+    configure(tmp, session="buffer = 64K\nfile_time = 1s")
+    with Running(tmp, env=fake(FAKE_RATE=100)) as running:
+        until(lambda: captures(tmp), "no file")
+        resource.prlimit(running.child.pid, resource.RLIMIT_FSIZE, (8000, resource.RLIM_INFINITY))
+        until(lambda: state_of(tmp)["session.all.lost"] > 0, "nothing is lost")
+        resource.prlimit(running.child.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, ) * 2)
+        until(lambda: "there is room again" in running.text(), "it does not go on")
+        state = until(lambda: [s for s in [state_of(tmp)] if "records were lost" in s["session.all.trouble"]],
+                      "the loss is no trouble")[0]
+        assert state["health"] == "trouble", state
+        running.child.send_signal(signal.SIGTERM)
+
+
+def an_agent_that_hangs_is_told(tmp):
+    """Its state says that all was well, long ago."""
+    configure(tmp)
+    with open(os.path.join(tmp, "state"), "w", encoding="ascii") as file:
+        file.write(f"pid={os.getpid()}\nstarted_ns=1\nwritten_ns=2\nhealth=well\ntrouble=\nversion=1\n")
+    status = agent(tmp, "--status", "--json")
+    state = json.loads(status.stdout)
+    assert status.returncode == 1 and state["health"] == "trouble" and "it hangs" in state["trouble"], status
+    assert re.search("health +trouble", agent(tmp, "--status").stdout)
+
+
+def bounds_that_can_not_hold_together_are_noted(tmp):
+    moment = "trigger = latency>5ms\nbuffer = {}\nfile_max = 1M"
+    for text, session, told in (
+            ("folder_max = 8M", moment.format("64M"), "only the newest one stays"),
+            ("folder_max = 8G", moment.format("64K"), None),
+            (f"keep_free = 1000000G\nfolder = {tmp}", "", "keep_free is more than the disk"),
+            ("", "cpus = 0-4095", "it can't start on this machine")):
+        configure(tmp, text, session)
+        if "folder =" in text:
+            with open(os.path.join(tmp, "conf"), encoding="ascii") as file:
+                conf = file.read().replace(f"folder = {tmp}/caps\n", "")
+            with open(os.path.join(tmp, "conf"), "w", encoding="ascii") as file:
+                file.write(conf)
+        done = agent(tmp, "--check")
+        assert done.returncode == 0 and (told in done.stderr if told else not done.stderr), (text, session, done)
+
+
 def pressure_that_the_unit_may_not_have_is_told(tmp):
     for trigger, told in ("latency>5ms", False), ("psi:memory.full>10%", True), ("psi:memory.full>10%/2s", False):
         configure(tmp, session=f"trigger = {trigger}")
@@ -431,12 +528,14 @@ def unit(name):
     return keys
 
 
-def the_unit_heals(tmp):
+def the_units_heal(tmp):
     keys = unit("kbarmand.service")
     assert keys["StartLimitIntervalSec"] == ["0"] and keys["Restart"] == ["always"]
     assert keys["RestartPreventExitStatus"] == ["2"]
-    # a module that is loaded later starts it
-    assert keys["WantedBy"] == ["multi-user.target dev-kbarman.device"]
+    flight = unit("kbarman-flight.service")
+    assert flight["Restart"] == ["on-abnormal"]
+    # a module that is loaded later starts them
+    assert keys["WantedBy"] == flight["WantedBy"] == ["multi-user.target dev-kbarman.device"]
     with open(os.path.join(HERE, "..", "..", "packaging", "70-kbarman.rules"), encoding="utf-8") as file:
         assert 'TAG+="systemd"' in file.read()
 

@@ -9,12 +9,15 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <kbarman/barman.h>
+#include <kbarman/cpulist.h>
 
 #include "agent.h"
 #include "base/clock.h"
+#include "base/disk.h"
 #include "base/hash.h"
 #include "boot.h"
 #include "config.h"
@@ -46,6 +49,7 @@ struct agent {
 	uint64_t config_hash;		/* of the text of the configuration that is in use */
 	int64_t config_ns;		/* when it was read, CLOCK_REALTIME */
 	char config_trouble[256];	/* why a later one is not in use; "": there is none */
+	bool state_failed;		/* the state could not be written */
 	bool end;
 };
 
@@ -453,11 +457,10 @@ static void write_state(struct agent *agent)
 	for (unsigned int i = 0; i < agent->nr_sessions; i++)
 		agent_session_lost(agent->sessions[i]);
 	ret = agent_state_write(agent->config.state, &state);
-	if (ret && !agent->trouble[0]) {
-		snprintf(agent->trouble, sizeof(agent->trouble), "%s can't be written: %s",
-			 agent->config.state, strerror(-ret));
-		agent_say(AGENT_WARNING, "%s", agent->trouble);
-	}
+	/* It is old then, which its readers see. */
+	if (ret && !agent->state_failed)
+		agent_say(AGENT_WARNING, "%s can't be written: %s", agent->config.state, strerror(-ret));
+	agent->state_failed = ret;
 	agent->state_ms = kb_clock_ms() + STATE_MS;
 }
 
@@ -608,14 +611,68 @@ static void note_pressure(const struct agent_wanted *session, const char *path)
 	kb_triggers_destroy(triggers);
 }
 
+/* A session can't record CPUs that this machine does not have. */
+static void note_cpus(const struct agent_wanted *session, const char *path)
+{
+	uint64_t words[KB_CPU_WORDS];
+	struct kb_error err;
+	long nr = sysconf(_SC_NPROCESSORS_CONF);
+
+	if (session->cpus && nr > 0 && kb_cpulist_parse(words, session->cpus, (unsigned int)nr, &err) < 0)
+		agent_say(AGENT_NOTICE, "%s: [session %s]: cpus = %s: it can't start on this machine: %s", path,
+			  session->name, session->cpus, kb_error_text(&err));
+}
+
+/* How many bytes a moment's capture may have: all that the buffers keep. */
+static uint64_t bytes_of_moment(const struct agent_wanted *session)
+{
+	uint64_t words[KB_CPU_WORDS] = { 0 }, nr = 0;
+	long all = sysconf(_SC_NPROCESSORS_CONF);
+
+	if (!session->cpus || kb_cpulist_parse(words, session->cpus, (unsigned int)all, NULL) < 0)
+		return (all > 0 ? (uint64_t)all : 1) * session->ring_bytes;
+	for (size_t i = 0; i < KB_CPU_WORDS; i++)
+		nr += (uint64_t)__builtin_popcountll(words[i]);
+	return nr * session->ring_bytes;
+}
+
+/* Bounds that can't hold together: what the folder leaves for the captures of moments, and the disk. */
+static void note_bounds(const struct agent_config *config, const char *path)
+{
+	uint64_t left = config->folder_bytes;
+	struct statvfs fs;
+
+	for (unsigned int i = 0; i < config->nr_sessions; i++)
+		if (!config->sessions[i].triggers)
+			left -= AGENT_FILES_AT_LEAST * config->sessions[i].file_bytes;
+	for (unsigned int i = 0; i < config->nr_sessions; i++) {
+		const struct agent_wanted *session = &config->sessions[i];
+		uint64_t bytes = session->triggers ? bytes_of_moment(session) : 0;
+
+		if (2 * bytes > left)
+			agent_say(AGENT_NOTICE, "%s: [session %s]: a capture of a moment may have %" PRIu64
+				  "M here, and the folder leaves %" PRIu64 "M: only the newest one stays: "
+				  "raise folder_max, or give a smaller buffer", path, session->name,
+				  bytes >> 20, left >> 20);
+	}
+	if (config->keep_free != KB_KEEP_FREE_USUAL && !statvfs(config->folder, &fs) &&
+	    config->keep_free >= (uint64_t)fs.f_blocks * fs.f_frsize)
+		agent_say(AGENT_NOTICE, "%s: keep_free is more than the disk of %s has: only the newest capture "
+			  "of each session stays", path, config->folder);
+}
+
 int agent_check(const char *path)
 {
 	struct agent_config config;
 	uint64_t hash;
 	int status = read_config(&config, path, NULL, &hash);
 
-	for (unsigned int i = 0; !status && i < config.nr_sessions; i++)
+	for (unsigned int i = 0; !status && i < config.nr_sessions; i++) {
 		note_pressure(&config.sessions[i], path);
+		note_cpus(&config.sessions[i], path);
+	}
+	if (!status)
+		note_bounds(&config, path);
 	agent_config_free(&config);
 	return status;
 }

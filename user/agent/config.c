@@ -26,7 +26,6 @@
 #define BEFORE_SECONDS	2
 #define EVERY_SECONDS	60
 #define FOLDER_BYTES	(UINT64_C(1) << 30)
-#define FILES_AT_LEAST	2		/* of each session have room in the folder */
 #define SAMPLE_MAX	100000
 #define TASKS_MAX	(1U << 18)
 #define CPUS_MAX	(KB_CPU_WORDS * 64)
@@ -431,7 +430,7 @@ static void check(struct reader *r)
 
 	for (unsigned int i = 0; i < config->nr_sessions; i++) {
 		check_session(r, &config->sessions[i]);
-		least += FILES_AT_LEAST * config->sessions[i].file_bytes;
+		least += AGENT_FILES_AT_LEAST * config->sessions[i].file_bytes;
 	}
 	if (!config->nr_sessions)
 		wrong_in(r, 0, "nothing is to be recorded: add a section [session NAME]");

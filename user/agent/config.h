@@ -14,6 +14,7 @@
 #define AGENT_FOLDER		"/var/lib/kbarmand"
 #define AGENT_STATE		"/run/kbarmand/state"
 #define AGENT_SESSIONS_MAX	8
+#define AGENT_FILES_AT_LEAST	2	/* of each session have room in the folder */
 #define AGENT_NAME_MAX		32	/* bytes of a session's name, with the NUL */
 
 /* A session: what it records, and how its files are. */

@@ -258,8 +258,8 @@ static void link_last(struct agent_folder *folder, const char *name)
 		unlinkat(folder->fd, new, 0);
 }
 
-/* Returns the bytes of the file, which has its name now; 0 after a message. */
-static uint64_t give_name(struct agent_folder *folder, const struct job *job)
+/* Returns the bytes of the file, which has its name now; 0 after a message, which is kept in @why. */
+static uint64_t give_name(struct agent_folder *folder, const struct job *job, char why[256])
 {
 	char name[NAME_MAX + 1];
 	size_t stem = (size_t)(suffix_of(job->name) - job->name);
@@ -268,12 +268,14 @@ static uint64_t give_name(struct agent_folder *folder, const struct job *job)
 	snprintf(name, sizeof(name), "%.*s%s", (int)stem, job->name, WHOLE);
 	if (fsync(job->fd) || fstat(job->fd, &st) ||
 	    renameat(folder->fd, job->name, folder->fd, name)) {
-		agent_say(AGENT_ERROR, "%s/%s: %s", folder->path, job->name, strerror(errno));
+		snprintf(why, 256, "%s/%s is lost: %s", folder->path, job->name, strerror(errno));
+		agent_say(AGENT_ERROR, "%s", why);
 		return 0;
 	}
 	link_last(folder, name);
 	if (fsync(folder->fd)) {
-		agent_say(AGENT_ERROR, "%s: %s", folder->path, strerror(errno));
+		snprintf(why, 256, "%s: %s", folder->path, strerror(errno));
+		agent_say(AGENT_ERROR, "%s", why);
 		return 0;
 	}
 	return (uint64_t)st.st_blocks * BLOCK_BYTES + 1;
@@ -286,6 +288,7 @@ static void *finish_files(void *context)
 	pthread_mutex_lock(&folder->lock);
 	for (;;) {
 		struct job *job = folder->first;
+		char why[sizeof(folder->counts.trouble)] = "";
 		uint64_t bytes;
 
 		if (folder->make_room) {
@@ -309,7 +312,7 @@ static void *finish_files(void *context)
 		if (!folder->first)
 			folder->last = &folder->first;
 		pthread_mutex_unlock(&folder->lock);
-		bytes = give_name(folder, job);
+		bytes = give_name(folder, job, why);
 		close(job->fd);
 		free(job);
 		keep_bound(folder);
@@ -317,6 +320,7 @@ static void *finish_files(void *context)
 		folder->counts.written += bytes > 0;
 		folder->counts.written_bytes += bytes ? bytes - 1 : 0;
 		folder->counts.failed += !bytes;
+		memcpy(folder->counts.trouble, why, sizeof(why));
 	}
 	pthread_mutex_unlock(&folder->lock);
 	return NULL;
@@ -365,29 +369,30 @@ static bool is_another(const struct agent_folder *folder)
 	       at.st_ino != st.st_ino;
 }
 
-/* Goes on in the folder that is there now. If that is not possible, all stays as it was. */
-static void open_again(struct agent_folder *folder)
+/* Goes on in the folder that is there now. Returns 0 or a negative errno: all stays as it was. */
+static int open_again(struct agent_folder *folder)
 {
 	int fd, old = folder->fd, old_lock = folder->lock_fd;
 	struct agent_file *files;
 	struct kb_error err;
-	int nr;
+	int nr, ret;
 
 	mkdir(folder->path, 0750);
 	fd = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return;
+		return -errno;
 	/* What waits for its name has it in the old one. */
 	agent_folder_drain(folder);
 	folder->fd = fd;
-	if (lock_folder(folder, &err)) {
+	ret = lock_folder(folder, &err);
+	if (ret) {
 		agent_say(AGENT_ERROR, "%s", kb_error_text(&err));
 		if (folder->lock_fd >= 0)
 			close(folder->lock_fd);
 		close(fd);
 		folder->fd = old;
 		folder->lock_fd = old_lock;
-		return;
+		return ret;
 	}
 	close(old);
 	close(old_lock);
@@ -396,6 +401,7 @@ static void open_again(struct agent_folder *folder)
 		folder->next = files[nr - 1].number + 1;
 	free(files);
 	agent_say(AGENT_NOTICE, "%s is another folder now: captures go there from here on", folder->path);
+	return 0;
 }
 
 int agent_folder_create(struct agent_folder *folder, const char *session, char name[NAME_MAX + 1])
@@ -403,10 +409,11 @@ int agent_folder_create(struct agent_folder *folder, const char *session, char n
 	time_t now = time(NULL);
 	char text[32];
 	struct tm tm;
-	int fd;
+	/* What is written into one that nobody finds is lost. */
+	int fd = is_another(folder) ? open_again(folder) : 0;
 
-	if (is_another(folder))
-		open_again(folder);
+	if (fd < 0)
+		return fd;
 	gmtime_r(&now, &tm);
 	strftime(text, sizeof(text), "%Y%m%dT%H%M%SZ", &tm);
 	snprintf(name, NAME_MAX + 1, "%s-%08" PRIu64 "-%s" PART, session, folder->next, text);

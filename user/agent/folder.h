@@ -32,6 +32,7 @@ struct agent_folder_counts {
 	uint64_t removed, removed_bytes;	/* to keep the bound */
 	uint64_t files, bytes;			/* there are now */
 	uint64_t failed;			/* files that the disk did not take */
+	char trouble[256];			/* why the last file did not get its name; "": it has it */
 };
 
 struct agent_folder;

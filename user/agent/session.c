@@ -133,8 +133,11 @@ uint64_t agent_session_lost(struct agent_session *session)
 {
 	struct kbarman_stats stats;
 
-	if (!kb_device_stats(session->device, KBARMAN_CPU_ALL, &stats, NULL))
-		session->lost = kb_stats_lost(&stats);
+	if (kb_device_stats(session->device, KBARMAN_CPU_ALL, &stats, NULL))
+		return session->lost;
+	if (kb_stats_lost(&stats) > session->lost)
+		session->lost_ms = kb_clock_ms();
+	session->lost = kb_stats_lost(&stats);
 	return session->lost;
 }
 
@@ -395,6 +398,9 @@ int agent_session_adopt(struct agent_session **out, const struct agent_wanted *w
 		return ret;
 	}
 	session->device = device;
+	/* what was lost before is in the files of the former agent */
+	agent_session_lost(session);
+	session->lost_ms = 0;
 	*out = session;
 	return 0;
 }

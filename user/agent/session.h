@@ -39,6 +39,7 @@ struct agent_session {
 	int64_t wait_ms;		/* how long to wait then */
 	uint64_t records;		/* in files, of this agent */
 	uint64_t lost;			/* as the kernel counts since the session's start */
+	int64_t lost_ms;		/* when it counted more, by kb_clock_ms(); 0: not yet */
 	uint64_t lost_at_trouble;
 	uint64_t gap_from, gap_until;	/* ns since 1970: a time for which there is no record */
 	char trouble[256];		/* why there is no file; "": there is one */

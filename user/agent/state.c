@@ -19,6 +19,38 @@
 #include "state.h"
 
 #define OLD_NS		(60 * KB_NS_PER_S)	/* who has not written for so long hangs */
+#define RECENT_MS	20000			/* for so long a loss is trouble */
+#define MODULE_VERSION	"/sys/module/kbarman/version"
+
+static bool is_recent(int64_t ms)
+{
+	return ms && kb_clock_ms() - ms < RECENT_MS;
+}
+
+/* Why the session is not well; "": it is. */
+static const char *trouble_of(const struct agent_session *session)
+{
+	if (session->trouble[0])
+		return session->trouble;
+	if (is_recent(session->lost_ms))
+		return "records were lost just now: raise 'buffer'";
+	if (is_recent(session->moments.missed_ms))
+		return "moments were overwritten just now: raise 'buffer'";
+	return "";
+}
+
+/* The version of the module that is loaded; "": there is none. */
+static const char *module_version(char text[64])
+{
+	FILE *file = fopen(MODULE_VERSION, "re");
+
+	if (!file || !fgets(text, 64, file))
+		text[0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	if (file)
+		fclose(file);
+	return text;
+}
 
 static void put_session(FILE *file, const struct agent_session *session)
 {
@@ -34,15 +66,18 @@ static void put_session(FILE *file, const struct agent_session *session)
 		fprintf(file, "session.%s.moments=%" PRIu64 "\n", name, totals.fired);
 		fprintf(file, "session.%s.moments_too_soon=%" PRIu64 "\n", name, totals.suppressed);
 		fprintf(file, "session.%s.moments_lost=%" PRIu64 "\n", name, totals.failed);
+		fprintf(file, "session.%s.moments_overwritten=%" PRIu64 "\n", name,
+			session->moments.overwritten);
+		fprintf(file, "session.%s.unseen_bytes=%" PRIu64 "\n", name, totals.lost_bytes);
 	}
-	fprintf(file, "session.%s.trouble=%s\n", name, session->trouble);
+	fprintf(file, "session.%s.trouble=%s\n", name, trouble_of(session));
 }
 
 int agent_state_write(const char *path, const struct agent_state *state)
 {
-	bool well = !state->trouble[0] && !state->config_trouble[0] &&
+	bool well = !state->trouble[0] && !state->config_trouble[0] && !state->folder.trouble[0] &&
 		    state->nr_sessions == state->wanted;
-	char temporary[PATH_MAX];
+	char temporary[PATH_MAX], module[64];
 	FILE *file;
 	int fd, ret;
 
@@ -57,16 +92,16 @@ int agent_state_write(const char *path, const struct agent_state *state)
 		return ret;
 	}
 	for (unsigned int i = 0; i < state->nr_sessions; i++)
-		well = well && !state->sessions[i]->trouble[0];
+		well = well && !trouble_of(state->sessions[i])[0];
 	fprintf(file, "pid=%d\nstarted_ns=%" PRId64 "\nwritten_ns=%" PRId64 "\n", getpid(),
 		state->started_ns, kb_clock_ns(CLOCK_REALTIME));
 	fprintf(file, "health=%s\ntrouble=%s\n", well ? "well" : "trouble", state->trouble);
-	fprintf(file, "version=%s\n", kb_version());
+	fprintf(file, "version=%s\nmodule=%s\n", kb_version(), module_version(module));
 	fprintf(file, "config.hash=%016" PRIx64 "\nconfig.read_ns=%" PRId64 "\nconfig.trouble=%s\n",
 		state->config_hash, state->config_ns, state->config_trouble);
 	fprintf(file, "sessions=%u\nsessions_wanted=%u\n", state->nr_sessions, state->wanted);
-	fprintf(file, "folder.files=%" PRIu64 "\nfolder.bytes=%" PRIu64 "\n", state->folder.files,
-		state->folder.bytes);
+	fprintf(file, "folder.files=%" PRIu64 "\nfolder.bytes=%" PRIu64 "\nfolder.trouble=%s\n",
+		state->folder.files, state->folder.bytes, state->folder.trouble);
 	fprintf(file, "written.files=%" PRIu64 "\nwritten.bytes=%" PRIu64 "\n", state->folder.written,
 		state->folder.written_bytes);
 	fprintf(file, "removed.files=%" PRIu64 "\nremoved.bytes=%" PRIu64 "\n", state->folder.removed,
@@ -91,11 +126,18 @@ static void put(struct kb_json *json, const char *key, const char *value)
 		kb_json_string(json, key, value);
 }
 
+static bool is_old(int64_t written)
+{
+	/* A step of the clock looks as if it hung, until it writes again. */
+	return llabs(kb_clock_ns(CLOCK_REALTIME) - written) >= OLD_NS;
+}
+
 static void show(FILE *file, struct kb_json *json, bool *runs, bool *well)
 {
+	const char *value;
 	char *line = NULL, *equals;
 	size_t room = 0;
-	int64_t written = 0;
+	bool old = false;
 	pid_t pid = 0;
 
 	if (!json->people)
@@ -105,21 +147,25 @@ static void show(FILE *file, struct kb_json *json, bool *runs, bool *well)
 		equals = strchr(line, '=');
 		if (!equals)
 			continue;
-		*equals++ = '\0';
+		*equals = '\0';
+		value = equals + 1;
 		if (!strcmp(line, "pid"))
-			pid = (pid_t)strtol(equals, NULL, 10);
+			pid = (pid_t)strtol(value, NULL, 10);
 		if (!strcmp(line, "written_ns"))
-			written = strtoll(equals, NULL, 10);
+			old = is_old(strtoll(value, NULL, 10));
+		/* what it says of itself was long ago */
 		if (!strcmp(line, "health"))
-			*well = !strcmp(equals, "well");
+			*well = !old && !strcmp(value, "well");
+		if (old && !strcmp(line, "health"))
+			value = "trouble";
+		if (old && !strcmp(line, "trouble"))
+			value = "the agent has written nothing for a minute: it hangs";
 		if (json->people)
-			kb_out_printf(json->out, "%-24s %s\n", line, equals);
+			kb_out_printf(json->out, "%-24s %s\n", line, value);
 		else
-			put(json, line, equals);
+			put(json, line, value);
 	}
 	free(line);
-	/* A step of the clock looks as if it hung, until it writes again. */
-	*well = *well && llabs(kb_clock_ns(CLOCK_REALTIME) - written) < OLD_NS;
 	*runs = pid > 0 && (!kill(pid, 0) || errno == EPERM);
 	if (json->people)
 		return;

@@ -91,6 +91,10 @@ static void write_moment(struct agent_moments *moments, const char *reason)
 		return;
 	}
 	agent_folder_finish(moments->folder, fd, name);
+	if (!written.has_moment) {
+		moments->overwritten++;
+		moments->missed_ms = kb_clock_ms();
+	}
 	recover(moments);
 }
 
@@ -116,12 +120,16 @@ static void say_unseen(struct agent_moments *moments)
 	struct kb_watch_totals totals;
 
 	kb_watch_totals(moments->watch, &totals);
-	if (totals.lost_times == moments->lost_times || kb_clock_ms() < moments->unseen_ms)
-		return;
-	agent_say(AGENT_WARNING, "session %s: %" PRIu64 " bytes were overwritten before its triggers saw them: "
-		  "raise 'buffer'", moments->session, totals.lost_bytes);
-	moments->unseen_ms = kb_clock_ms() + UNSEEN_MS;
+	if (totals.lost_times != moments->lost_times)
+		moments->missed_ms = kb_clock_ms();
 	moments->lost_times = totals.lost_times;
+	if (totals.lost_times + moments->overwritten == moments->told_times || kb_clock_ms() < moments->unseen_ms)
+		return;
+	agent_say(AGENT_WARNING, "session %s: %" PRIu64 " bytes were overwritten before its triggers saw them, "
+		  "and %" PRIu64 " moments before they were written: raise 'buffer'", moments->session,
+		  totals.lost_bytes, moments->overwritten);
+	moments->unseen_ms = kb_clock_ms() + UNSEEN_MS;
+	moments->told_times = totals.lost_times + moments->overwritten;
 }
 
 int agent_moments_serve(struct agent_moments *moments, struct kb_error *err)

@@ -19,8 +19,11 @@ struct agent_moments {			/* zeroed: none */
 	struct agent_folder *folder;
 	struct kb_triggers *triggers;
 	struct kb_watch *watch;		/* NULL: the session does not run yet */
-	uint64_t lost_times;		/* that were told, */
-	int64_t unseen_ms;		/* and when to tell of more, by kb_clock_ms() */
+	uint64_t overwritten;		/* captures whose moment was overwritten before it was written */
+	uint64_t lost_times;		/* that were noticed, */
+	uint64_t told_times;		/* ... and told, with captures without their moment */
+	int64_t unseen_ms;		/* when to tell of more, by kb_clock_ms() */
+	int64_t missed_ms;		/* when something was not seen or overwritten last; 0: never */
 	uint64_t lost_at_trouble;	/* moments without a capture when the trouble began */
 	char trouble[256];		/* why the last moment has no capture; "": it has one */
 };
