@@ -134,6 +134,31 @@ def addresses_are_those_of_the_kernel_and_of_the_first_mapping_of_a_file(tmp):
         (0xffffffffc0000010, "[module]", "probe", 1, 10)], got
 
 
+def the_first_mapping_is_the_program(tmp):
+    """pprof takes it for the main binary: the one with the most samples, also in what it called."""
+    c = CaptureWriter(cores=1, counters=1)
+    c.fact("ext", 1)
+    for task, name in (10, b"alpha"), (11, b"beta"):
+        c.task(task, name)
+        c.map(task, 0x10000, 0x1000, 0, b"/gone/" + name)
+        c.map(task, 0x20000, 0x1000, 0, b"/gone/libgamma.so.1")
+    c.map(0, viewers.KERNEL, 0x1000000, 0, b"[kernel.kallsyms]")
+    c.sample(0, BASE, 10, viewers.KERNEL + 0x40, (1,), (viewers.KERNEL + 0x40, 0x10010), 1)
+    for at, (pc, chain) in enumerate(((0x20010, (0x20010, 0x10010)), (0x20020, (0x20020, 0x10020)),
+                                      (viewers.KERNEL + 0x50, (viewers.KERNEL + 0x50,)))):
+        c.sample(0, BASE + 1 + at, 11, pc, (1,), chain, int(pc >= viewers.KERNEL))
+    profile = Profile(tmp, c.save(os.path.join(tmp, "a.cap")))
+    files = [profile.strings[mapping["file"]] for mapping in profile.data["mappings"]]
+    assert files[0] == "/gone/beta" and sorted(files[1:]) == [
+        "/gone/alpha", "/gone/libgamma.so.1", "[kernel.kallsyms]"], files
+    only = CaptureWriter(cores=1, counters=1)       # without a program they are as they come
+    only.task(10, b"alpha")
+    only.map(0, viewers.KERNEL, 0x1000000, 0, b"[kernel.kallsyms]")
+    only.sample(0, BASE, 10, viewers.KERNEL + 0x40, (1,))
+    profile = Profile(tmp, only.save(os.path.join(tmp, "b.cap")))
+    assert [profile.strings[mapping["file"]] for mapping in profile.data["mappings"]] == ["[kernel.kallsyms]"]
+
+
 def mappings_are_those_of_the_capture(tmp):
     profile = Profile(tmp, viewers.save_kernel(tmp))
     got = sorted((m["start"], m["limit"], m["offset"], profile.strings[m["file"]])

@@ -185,48 +185,93 @@ static void put_types(struct pprof *x)
 		kb_out_commit(x->out, kb_proto_put_uint(at, PROFILE_DEFAULT_TYPE, cpu));
 }
 
+static bool is_program(const struct kb_stack_image *image)
+{
+	return image->mapped && !image->kernel && image->path[0] == '/' &&
+	       !strstr(image->base_name, ".so");
+}
+
 /*
- * Write the images with what is known of all their frames; servers look up the rest. An image
- * that no row maps is left out, because the format needs its start and end.
+ * Readers take the first mapping for the main binary. It is the program with the most samples, also in
+ * what it called; images.nr: there is none.
  */
+static uint32_t main_image(struct pprof *x)
+{
+	uint64_t *samples = calloc(x->stacks.images.nr + 1, sizeof(*samples));
+	uint32_t best = x->stacks.images.nr, i, node, image;
+
+	for (i = 0; samples && i < x->rows.nr; i++) {
+		const struct row *row = kb_table_row(&x->rows, i);
+
+		for (node = (uint32_t)row->key[2]; node; node = kb_stack_node(&x->stacks, node)->parent) {
+			image = kb_stack_frame(&x->stacks, kb_stack_node(&x->stacks, node)->frame)->image;
+			if (!is_program(kb_stack_image(&x->stacks, image)))
+				continue;
+			samples[image] += row->values[VALUE_SAMPLES];
+			break;
+		}
+	}
+	for (i = 0; samples && i < x->stacks.images.nr; i++)
+		if (samples[i] && (best == x->stacks.images.nr || samples[i] > samples[best]))
+			best = i;
+	x->no_memory |= !samples;
+	free(samples);
+	return best;
+}
+
+/* What some frame of an image has not. */
+struct lacks {
+	bool name, file;
+};
+
+/* An image that no row maps is left out, because the format needs its start and end. */
+static void put_image(struct pprof *x, uint32_t i, const struct lacks *lacks)
+{
+	const struct kb_stack_image *image = kb_stack_image(&x->stacks, i);
+	char hex[2 * KB_BUILD_ID_MAX + 1];
+	uint32_t j, file, build_id;
+	uint8_t *at, *message;
+
+	if (!image->mapped)
+		return;
+	for (j = 0; image->build_id && j < image->build_id->length; j++)
+		snprintf(hex + 2 * j, 3, "%02x", image->build_id->bytes[j]);
+	file = put_text(x, image->path);
+	build_id = image->build_id ? put_text(x, hex) : 0;
+	at = kb_out_reserve(x->out, SMALL);
+	if (!at)
+		return;
+	message = kb_proto_begin(at, PROFILE_MAPPING, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(message, MAPPING_ID, i + 1);
+	at = kb_proto_put_uint(at, MAPPING_START, image->start);
+	at = kb_proto_put_uint(at, MAPPING_LIMIT, image->end);
+	at = kb_proto_put_uint(at, MAPPING_OFFSET, image->offset);
+	at = kb_proto_put_uint(at, MAPPING_FILE, file);
+	if (build_id)
+		at = kb_proto_put_uint(at, MAPPING_BUILD_ID, build_id);
+	at = kb_proto_put_uint(at, MAPPING_HAS_FUNCTIONS, !lacks->name);
+	at = kb_proto_put_uint(at, MAPPING_HAS_FILENAMES, !lacks->file);
+	at = kb_proto_put_uint(at, MAPPING_HAS_LINES, !lacks->file);
+	kb_out_commit(x->out, kb_proto_end(message, at, KB_PROTO_EVENT));
+}
+
+/* Write the images with what is known of all their frames; servers look up the rest. */
 static void put_images(struct pprof *x)
 {
-	struct { bool nameless, fileless; } *lacks = calloc(x->stacks.images.nr + 1, sizeof(*lacks));
-	uint32_t i, j, file, build_id;
-	char hex[2 * KB_BUILD_ID_MAX + 1];
-	uint8_t *at, *message;
+	struct lacks *lacks = calloc(x->stacks.images.nr + 1, sizeof(*lacks));
+	uint32_t first = main_image(x), i;
 
 	for (i = 0; lacks && i < x->stacks.frames.nr; i++) {
 		const struct kb_stack_frame *frame = kb_stack_frame(&x->stacks, i);
 
-		lacks[frame->image].nameless |= !frame->name[0];
-		lacks[frame->image].fileless |= !frame->file[0];
+		lacks[frame->image].name |= !frame->name[0];
+		lacks[frame->image].file |= !frame->file[0];
 	}
-	for (i = 0; lacks && i < x->stacks.images.nr; i++) {
-		const struct kb_stack_image *image = kb_stack_image(&x->stacks, i);
-
-		if (!image->mapped)
-			continue;
-		for (j = 0; image->build_id && j < image->build_id->length; j++)
-			snprintf(hex + 2 * j, 3, "%02x", image->build_id->bytes[j]);
-		file = put_text(x, image->path);
-		build_id = image->build_id ? put_text(x, hex) : 0;
-		at = kb_out_reserve(x->out, SMALL);
-		if (!at)
-			break;
-		message = kb_proto_begin(at, PROFILE_MAPPING, KB_PROTO_EVENT);
-		at = kb_proto_put_uint(message, MAPPING_ID, i + 1);
-		at = kb_proto_put_uint(at, MAPPING_START, image->start);
-		at = kb_proto_put_uint(at, MAPPING_LIMIT, image->end);
-		at = kb_proto_put_uint(at, MAPPING_OFFSET, image->offset);
-		at = kb_proto_put_uint(at, MAPPING_FILE, file);
-		if (build_id)
-			at = kb_proto_put_uint(at, MAPPING_BUILD_ID, build_id);
-		at = kb_proto_put_uint(at, MAPPING_HAS_FUNCTIONS, !lacks[i].nameless);
-		at = kb_proto_put_uint(at, MAPPING_HAS_FILENAMES, !lacks[i].fileless);
-		at = kb_proto_put_uint(at, MAPPING_HAS_LINES, !lacks[i].fileless);
-		kb_out_commit(x->out, kb_proto_end(message, at, KB_PROTO_EVENT));
-	}
+	if (lacks && first < x->stacks.images.nr)
+		put_image(x, first, &lacks[first]);
+	for (i = 0; lacks && i < x->stacks.images.nr; i++)
+		if (i != first)
+			put_image(x, i, &lacks[i]);
 	x->no_memory |= !lacks;
 	free(lacks);
 }
