@@ -5,6 +5,7 @@ existing reader; Annotate by its text."""
 import gzip
 import json
 import os
+import re
 import random
 import socket
 import struct
@@ -526,6 +527,20 @@ def tcp_gets_the_whole_file(tmp):
         where = f"tcp:127.0.0.1:{server.getsockname()[1]}"
         assert through(server, tmp, "--to", "heph", f"--connect={where}") == want
         assert through(server, tmp, "--to", "heph", "-o", where) == want
+
+
+def what_was_sent_is_told(tmp):
+    path = small().save(os.path.join(tmp, "a.cap"))
+    for options, want in ([], 1), (["-q"], 0):
+        with socket.socket() as server:
+            server.bind(("127.0.0.1", 0))
+            server.listen()
+            where, result = f"tcp:127.0.0.1:{server.getsockname()[1]}", []
+            thread = threading.Thread(target=received, args=(server, result), daemon=True)
+            thread.start()
+            said = tap.run(*options, "convert", path, "--to", "heph", f"--connect={where}").stderr
+            thread.join(tap.HANG)
+        assert len(re.findall(rf"sent [1-9]\d* records to {re.escape(where)}$", said, re.M)) == want, said
 
 
 def ipv6_addresses_stand_in_brackets(tmp):

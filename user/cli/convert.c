@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -485,6 +486,9 @@ static int to_listener(struct convert *c, struct kb_trace *trace, struct kb_erro
 	else if (*result == -EPIPE || *result == -ECONNRESET)
 		kb_error_set(err, *result, KB_NO_OFFSET,
 			     "the listener closed the connection before the end of the capture");
+	else if (*result >= 0)
+		cli_note("sent %" PRIu64 " records to %s", kb_trace_nr_shown(trace),
+			 c->serve ? "the client" : c->where ?: "gatord");
 	return 0;
 }
 
