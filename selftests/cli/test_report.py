@@ -467,6 +467,24 @@ def symfs_finds_images_elsewhere(tmp):
         assert not errors, errors
 
 
+def memory_is_small_for_each_task_and_each_image(tmp):
+    """A task has a sample in code without a mapping; an image is a file that is not there."""
+    for kind in "tasks", "images":
+        peaks = []
+        for number in 1000, 41000:
+            capture = Maker(facts={"host": HOST})
+            for i in range(number if kind == "tasks" else 100):
+                capture.task(1000 + i, f"task{i % 50}")
+            for i in range(number):
+                task = 1000 + (i if kind == "tasks" else i % 100)
+                if kind == "images":
+                    capture.map(task, 0x10000 * (1 + i // 100), 0x1000, 0, f"/nowhere/lib{i}.so")
+                capture.sample(0, 1000 * i, task, 0x10000 * (1 + i // 100) + 16)
+            peaks.append(tap.peak_kib("report", capture.save(os.path.join(tmp, "many.cap"))))
+        each = (peaks[1] - peaks[0]) * 1024 / 40000
+        assert each < 800, (kind, each, peaks)
+
+
 def tasks_have_the_names_that_they_had_in_the_time_that_counts(tmp):
     capture = Maker()
     capture.task(7, "before")

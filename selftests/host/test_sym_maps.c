@@ -138,7 +138,7 @@ static void test_against_naive(void)
 
 	srand(4);
 	for (round = 0; round < 150; round++) {
-		unsigned int i, nr = 1 + rand() % 80, nr_ids = 1 + rand() % 4;
+		unsigned int i, nr = 1 + rand() % (round % 3 ? 80 : 16), nr_ids = 1 + rand() % 4;
 		uint64_t top = round % 5 ? 0 : UINT64_MAX - 220;
 		struct capture capture;
 

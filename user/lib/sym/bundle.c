@@ -49,7 +49,7 @@ static void put_lines(gzFile file, const struct kb_jit *jit, const struct kb_jit
 
 static void put_image(gzFile file, const struct kb_image *image)
 {
-	const struct kb_elf *elf = &image->elf;
+	const struct kb_elf *elf = image->elf;
 	uint32_t i;
 
 	gzputs(file, "image ");
@@ -87,7 +87,7 @@ static void put_image(gzFile file, const struct kb_image *image)
 
 static void visit_image(struct kb_image *image, void *file)
 {
-	if (image->elf.nr_segments || image->elf.symbols.nr_symbols) {
+	if (image->elf->nr_segments || image->elf->symbols.nr_symbols) {
 		kb_progress_tell("saving symbols", 0, 0);
 		put_image(file, image);
 	}
@@ -197,16 +197,16 @@ static int finish_image(struct reader *reader)
 	if (!image || reader->skips)
 		return 0;
 	image->bundled = true;
-	if (image->elf.jit.nr_codes) {
+	if (image->elf->jit.nr_codes) {
 		/* The rest of a damaged image does not count. */
-		if (image->elf.symbols.nr_symbols == image->elf.jit.nr_codes)
-			return kb_jit_index(&image->elf.jit, &image->elf.symbols);
-		kb_elf_release(&image->elf);
+		if (image->elf->symbols.nr_symbols == image->elf->jit.nr_codes)
+			return kb_jit_index(&image->elf->jit, &image->elf->symbols);
+		kb_image_empty(image);
 		return 0;
 	}
 	/* A debug file may have been installed since. */
-	image->loaded = image->elf.symbols.nr_symbols > image->elf.nr_stubs;
-	return !image->loaded ? 0 : kb_elf_sort(&image->elf, kb_image_label(image)) ? -ENOMEM : 0;
+	image->loaded = image->elf->symbols.nr_symbols > image->elf->nr_stubs;
+	return !image->loaded ? 0 : kb_elf_sort(image->elf, kb_image_label(image)) ? -ENOMEM : 0;
 }
 
 static int take_image(struct reader *reader, char *at)
@@ -233,9 +233,11 @@ static int take_image(struct reader *reader, char *at)
 	if (reader->skips)
 		return 0;
 	reader->image->loaded = true;
-	reader->image->elf.build_id = id;
-	reader->image->elf.segments = calloc(MAX_SEGMENTS, sizeof(struct kb_elf_segment));
-	return reader->image->elf.segments ? 0 : -ENOMEM;
+	if (!kb_image_room(reader->image))
+		return -ENOMEM;
+	reader->image->elf->build_id = id;
+	reader->image->elf->segments = calloc(MAX_SEGMENTS, sizeof(struct kb_elf_segment));
+	return reader->image->elf->segments ? 0 : -ENOMEM;
 }
 
 static int take_segment(struct reader *reader, const char *at)
@@ -245,7 +247,7 @@ static int take_segment(struct reader *reader, const char *at)
 
 	if (!reader->image)
 		return -EBADMSG;
-	elf = &reader->image->elf;
+	elf = reader->image->elf;
 	if (reader->skips)
 		return 0;
 	if (!take_number(&at, &segment.offset) || !take_number(&at, &segment.vaddr) ||
@@ -283,7 +285,7 @@ static int take_symbol(struct reader *reader, char *at)
 	if (!take_name(at) || !*at)
 		return -EBADMSG;
 	length = strlen(at);
-	elf = &reader->image->elf;
+	elf = reader->image->elf;
 	if (kb_symtab_is_nameless(at, address, kb_image_label(reader->image)))
 		return kb_symtab_add(&elf->functions, address, size, KB_SYMTAB_NO_LIMIT, "", 0,
 				     KB_RANK_NAMELESS, 0);
@@ -302,7 +304,7 @@ static int take_code(struct reader *reader, char *at)
 
 	if (!reader->image)
 		return -EBADMSG;
-	elf = &reader->image->elf;
+	elf = reader->image->elf;
 	if (reader->skips)
 		return 0;
 	if (!take_number(&numbers, &code.since) || !take_number(&numbers, &code.until) ||
@@ -332,7 +334,7 @@ static int take_jit_line(struct reader *reader, char *at)
 
 	if (!reader->image)
 		return -EBADMSG;
-	jit = &reader->image->elf.jit;
+	jit = &reader->image->elf->jit;
 	if (reader->skips)
 		return 0;
 	if (!take_number(&numbers, &offset) || !take_number(&numbers, &line) ||

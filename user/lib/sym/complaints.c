@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "sym/bundle.h"
+#include "sym/image_load.h"
 #include "sym/packages.h"
 #include "sym/question.h"
 #include "sym/side.h"
@@ -48,7 +49,7 @@ static void note_complaint(struct kb_image *image, void *closure)
 	bool lacks_names = image->stripped && image->lacks_names;
 	struct listener *listener = closure;
 
-	if (image->complaint &&
+	if ((image->complaint || image->absent) &&
 	    KB_ARRAY_ROOM(listener->images, listener->max_images, listener->nr_images + 1))
 		listener->images[listener->nr_images++] = image;
 	if (lacks_names)
@@ -70,15 +71,19 @@ static int compare_images(const void *left, const void *right)
 	return strcmp(a->name, b->name) ?: strcmp(a->file, b->file);
 }
 
-static void say_of_images(struct listener *listener, size_t most)
+static void say_of_images(struct listener *listener, const struct kb_images *images, size_t most)
 {
 	size_t nr = listener->nr_images;
-	char sentence[96];
+	char sentence[96], *complaint;
 
 	if (nr)
 		qsort(listener->images, nr, sizeof(*listener->images), compare_images);
-	for (size_t i = 0; i < nr && i < most; i++)
-		listener->say(listener->context, listener->images[i]->complaint);
+	for (size_t i = 0; i < nr && i < most; i++) {
+		complaint = kb_image_complaint(images, listener->images[i]);
+		if (complaint)
+			listener->say(listener->context, complaint);
+		free(complaint);
+	}
 	free(listener->images);
 	if (nr <= most)
 		return;
@@ -147,7 +152,7 @@ void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 	if (cache->bundle_error.code)
 		say(context, kb_error_text(&cache->bundle_error));
 	kb_images_walk(&cache->images, note_complaint, &listener);
-	say_of_images(&listener, cache->complaints);
+	say_of_images(&listener, &cache->images, cache->complaints);
 	say_list(&listener, &listener.stripped, "functions without names, these files are stripped");
 	say_list(&listener, &listener.without_lines, "no lines, they have no debug information");
 	say_packages(&listener, &cache->images);

@@ -83,17 +83,45 @@ static const char *base_of(const char *name)
 	return slash && slash[1] ? slash + 1 : name;
 }
 
+struct kb_elf kb_no_elf;
+
+static char no_file[] = "";
+
+bool kb_image_room(struct kb_image *image)
+{
+	if (image->elf == &kb_no_elf)
+		image->elf = calloc(1, sizeof(*image->elf)) ?: &kb_no_elf;
+	return image->elf != &kb_no_elf;
+}
+
+void kb_image_empty(struct kb_image *image)
+{
+	if (image->elf == &kb_no_elf)
+		return;
+	kb_elf_release(image->elf);
+	free(image->elf);
+	image->elf = &kb_no_elf;
+}
+
 static void release_image(void *data)
 {
 	struct kb_image *image = data;
 
-	kb_elf_release(&image->elf);
+	kb_image_empty(image);
 	kb_lines_close(image->lines);
 	free(image->path);
 	free(image->complaint);
 	free(image->name);
-	free(image->file);
+	if (image->file != no_file)
+		free(image->file);
 	free(image);
+}
+
+void kb_images_remove(struct kb_images *images, struct kb_image *image)
+{
+	tdelete(image, &images->tree, compare);
+	release_image(image);
+	images->nr--;
 }
 
 struct kb_image *kb_images_get(struct kb_images *images, const char *name, bool kernel)
@@ -108,9 +136,10 @@ struct kb_image *kb_images_get_file(struct kb_images *images, const char *name,
 
 	if (!image)
 		return NULL;
+	image->elf = &kb_no_elf;
 	image->name = strdup(name && *name ? name : "[anon]");
-	image->file = strndup(file.length ? file.data : "",
-			      image->name && is_path(image->name) ? file.length : 0);
+	image->file = image->name && is_path(image->name) && file.length ?
+		strndup(file.data, file.length) : no_file;
 	if (image->name && image->file)
 		node = tsearch(image, &images->tree, compare);
 	if (!node || *node != image) {
@@ -177,7 +206,7 @@ static void renew_image(struct kb_image *image, void *closure)
 	(void)closure;
 	image->row = NULL;		/* the old row belongs to the previous capture */
 	if (image->written)
-		kb_elf_release(&image->elf);
+		kb_image_empty(image);
 	if (image->written || (!kb_image_is_read(image) && !image->same && !image->bundled))
 		image->sought = image->loaded = false;
 }
@@ -185,6 +214,7 @@ static void renew_image(struct kb_image *image, void *closure)
 void kb_images_renew(struct kb_images *images, const struct kb_header *header)
 {
 	kb_namesakes_release(&images->namesakes);
+	kb_table_release(&images->without_map);
 	images->header = header;
 	kb_images_walk(images, renew_image, NULL);
 }
@@ -193,6 +223,7 @@ void kb_images_forget(struct kb_images *images)
 {
 	tdestroy(images->tree, release_image);
 	kb_namesakes_release(&images->namesakes);
+	kb_table_release(&images->without_map);
 	images->tree = NULL;
 	images->nr = 0;
 }

@@ -10,6 +10,7 @@
 
 #include <kbarman/barman.h>
 
+#include "base/table.h"
 #include "sym/elf_data.h"
 #include "sym/lines.h"
 #include "sym/namesakes.h"
@@ -40,9 +41,10 @@ struct kb_image {
 	bool loaded;		/* reading was tried */
 	bool bundled;		/* its data come from a bundle */
 	bool written;		/* a perf map or jitdump: a running process still writes it */
-	struct kb_elf elf;
+	struct kb_elf *elf;	/* kb_no_elf: nothing was found; see kb_image_room() */
 	uint32_t unknown_id;	/* id for addresses without a symbol */
 	char *complaint;	/* one sentence, or NULL */
+	bool absent;		/* there is no such file; kb_image_complaint() says so */
 	const struct kb_map *row;	/* a row that maps it; NULL: none, or a kernel image */
 	bool stripped;		/* it was read and has no symbols, or only exported ones */
 	bool lacks_names;	/* an address that was resolved has no name */
@@ -58,6 +60,7 @@ struct kb_image {
 struct kb_images {
 	void *tree;		/* by name and file: tsearch(3) */
 	uint32_t nr;		/* in it */
+	struct kb_table without_map;	/* processes that have no perf map */
 	struct kb_namesakes namesakes;
 	const struct kb_header *header;	/* of the capture; NULL: none */
 	char *symfs;		/* "" for the root directory */
@@ -78,13 +81,25 @@ struct kb_image *kb_images_get(struct kb_images *images, const char *name, bool 
 struct kb_image *kb_images_get_file(struct kb_images *images, const char *name,
 				    struct kb_text file, bool kernel);
 
+/* What all images have of which nothing was found: there may be many. It is not written to. */
+extern struct kb_elf kb_no_elf;
+
+/* Let @image have data of its own, which are empty before. False: no memory. */
+bool kb_image_room(struct kb_image *image);
+
+/* Drop the data of @image. */
+void kb_image_empty(struct kb_image *image);
+
+/* Remove @image, to which nothing else points. */
+void kb_images_remove(struct kb_images *images, struct kb_image *image);
+
 /* Whether @image was a file that may still be available from a process. */
 bool kb_image_was_file(const struct kb_image *image);
 
 /* Whether data of @image were found. */
 static inline bool kb_image_is_read(const struct kb_image *image)
 {
-	return image->elf.nr_segments || image->elf.symbols.nr_symbols;
+	return image->elf->nr_segments || image->elf->symbols.nr_symbols;
 }
 
 /* The name of @image's file without directories. */

@@ -14,16 +14,23 @@
 #include "sym/perfmap.h"
 #include "sym/vdso.h"
 
+#define WITH_SYMFS "; give the tree of the recorded machine with --symfs DIR"
+
 /* Read the file that was found. */
 static void take(struct kb_image *image)
 {
 	struct kb_error err = { 0 };
 
-	if (!kb_elf_read(&image->elf, image->path, &err))
+	image->absent = false;
+	if (!kb_image_room(image))
+		kb_error_set(&err, -ENOMEM, KB_NO_OFFSET, "%s needs more memory than there is",
+			     image->path);
+	else if (!kb_elf_read(image->elf, image->path, &err))
 		return;
-	if (image->kind == KB_IMAGE_FILE)
-		kb_image_complain(image, "%s; give the tree of the recorded machine with --symfs "
-				  "DIR", kb_error_text(&err));
+	kb_image_empty(image);
+	image->absent = image->kind == KB_IMAGE_FILE && err.code == -ENOENT;
+	if (image->kind == KB_IMAGE_FILE && !image->absent)
+		kb_image_complain(image, "%s" WITH_SYMFS, kb_error_text(&err));
 	free(image->path);
 	image->path = NULL;
 	image->fit = KB_FIT_NONE;
@@ -109,17 +116,17 @@ static void load_file(struct kb_images *images, struct kb_image *image)
 		else if (image->fit != KB_FIT_SAME)
 			guess(images, image);
 	}
-	if (image->path && !image->elf.has_symtab)
-		kb_debugfile_add(&image->elf, images->symfs, image->name);
+	if (image->path && !image->elf->has_symtab)
+		kb_debugfile_add(image->elf, images->symfs, image->name);
 }
 
 /* Whether the image lacks symbols. A bundle does not say what else the file had. */
 static bool is_stripped(const struct kb_image *image)
 {
-	if (!image->elf.nr_segments)
+	if (!image->elf->nr_segments)
 		return false;
-	return image->elf.symbols.nr_symbols <= image->elf.nr_stubs ||
-	       (image->path && !image->elf.has_symtab);
+	return image->elf->symbols.nr_symbols <= image->elf->nr_stubs ||
+	       (image->path && !image->elf->has_symtab);
 }
 
 struct kb_image *kb_image_load(struct kb_images *images, struct kb_image *image)
@@ -128,13 +135,13 @@ struct kb_image *kb_image_load(struct kb_images *images, struct kb_image *image)
 		return image->same ? image->same : image;
 	image->loaded = true;
 	if (image->bundled)
-		kb_debugfile_add(&image->elf, images->symfs, image->name);
+		kb_debugfile_add(image->elf, images->symfs, image->name);
 	else if (image->kind == KB_IMAGE_FILE || kb_image_was_file(image))
 		load_file(images, image);
-	else if (images->native && strcmp(image->name, "[vdso]") == 0)
-		kb_vdso_read(&image->elf);
-	if (kb_elf_sort(&image->elf, kb_image_label(image)))
-		kb_elf_release(&image->elf);
+	else if (images->native && strcmp(image->name, "[vdso]") == 0 && kb_image_room(image))
+		kb_vdso_read(image->elf);
+	if (image->elf != &kb_no_elf && kb_elf_sort(image->elf, kb_image_label(image)))
+		kb_image_empty(image);
 	image->stripped = is_stripped(image);
 	return image->same ? image->same : image;
 }
@@ -165,10 +172,10 @@ static char *own_dwarf(const struct kb_images *images, struct kb_image *image)
 	int i, ret;
 
 	if (image->path)
-		return image->elf.has_dwarf ? strdup(image->path) : NULL;
+		return image->elf->has_dwarf ? strdup(image->path) : NULL;
 	for (i = 0; !images->foreign && i < (images->symfs[0] ? 2 : 1); i++) {
 		path = kb_locate_below(images, names[i]);
-		ret = path ? kb_elf_check_dwarf(&image->elf, path) : -ENOMEM;
+		ret = path ? kb_elf_check_dwarf(image->elf, path) : -ENOMEM;
 		if (!ret)
 			return path;
 		if (ret == -ESTALE)
@@ -187,16 +194,21 @@ void kb_image_load_lines(struct kb_images *images, struct kb_image *image)
 		return;
 	path = own_dwarf(images, image);
 	if (!path)
-		path = kb_debugfile_dwarf(&image->elf, images->symfs, image->name);
+		path = kb_debugfile_dwarf(image->elf, images->symfs, image->name);
 	kb_image_take_lines(images, image, path);
 }
 
 struct kb_image *kb_images_perfmap(struct kb_images *images, uint32_t pid)
 {
+	uint64_t key = pid;
 	struct kb_image *image;
 	char name[64];
 	int ret;
 
+	if (!images->without_map.row_size)
+		kb_table_init(&images->without_map, sizeof(key), 1);
+	if (kb_table_find(&images->without_map, &key))
+		return NULL;
 	snprintf(name, sizeof(name), "/tmp/perf-%u.map", pid);
 	image = kb_images_get(images, name, false);
 	if (!image || image->loaded)
@@ -204,13 +216,19 @@ struct kb_image *kb_images_perfmap(struct kb_images *images, uint32_t pid)
 	image->loaded = true;
 	image->written = true;
 	image->kind = KB_IMAGE_OTHER;
-	ret = images->foreign ? 0 : kb_perfmap_read(&image->elf.symbols, images->symfs, pid);
-	if (ret)
-		kb_symtab_release(&image->elf.symbols);
-	if (ret == -EFBIG)
+	ret = images->foreign ? -EXDEV : kb_image_room(image) ?
+		kb_perfmap_read(&image->elf->symbols, images->symfs, pid) : -ENOMEM;
+	if (!ret)
+		return image;
+	kb_image_empty(image);
+	if (ret == -EFBIG) {
 		kb_image_complain(image, "%s%s is too large: names of code that was made at run time "
 				  "are missing", images->symfs, name);
-	return image;
+		return image;
+	}
+	kb_images_remove(images, image);
+	kb_table_get(&images->without_map, &key);
+	return NULL;
 }
 
 struct kb_image *kb_images_jitdump(struct kb_images *images, const struct kb_map *row)
@@ -225,7 +243,22 @@ struct kb_image *kb_images_jitdump(struct kb_images *images, const struct kb_map
 	image->kind = KB_IMAGE_OTHER;
 	if (images->foreign)
 		images->was_foreign = true;
-	else if (kb_jitdump_file_read(&image->elf, images->symfs, row, &err))
+	else if (kb_image_room(image) &&
+		 kb_jitdump_file_read(image->elf, images->symfs, row, &err))
 		kb_image_complain(image, "%s", kb_error_text(&err));
 	return image;
+}
+
+char *kb_image_complaint(const struct kb_images *images, const struct kb_image *image)
+{
+	char *path, *sentence = NULL;
+
+	if (!image->absent || image->complaint)
+		return image->complaint ? strdup(image->complaint) : NULL;
+	path = kb_locate_below(images, images->symfs[0] ? image->base : image->name);
+	if (path && asprintf(&sentence, "%s can't be read: %s" WITH_SYMFS, path,
+			     strerror(ENOENT)) < 0)
+		sentence = NULL;
+	free(path);
+	return sentence;
 }

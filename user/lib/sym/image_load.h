@@ -24,8 +24,8 @@ void kb_image_load_lines(struct kb_images *images, struct kb_image *image);
 void kb_image_take_lines(struct kb_images *images, struct kb_image *image, char *path);
 
 /*
- * The image with the code that process @pid made at run time, from its perf map. It has no
- * symbols if there is no such map. NULL without memory.
+ * The image with the code that process @pid made at run time, from its perf map. NULL: there is no
+ * such map, or no memory.
  */
 struct kb_image *kb_images_perfmap(struct kb_images *images, uint32_t pid);
 
@@ -34,5 +34,8 @@ struct kb_image *kb_images_perfmap(struct kb_images *images, uint32_t pid);
  * and then a complaint. NULL without memory.
  */
 struct kb_image *kb_images_jitdump(struct kb_images *images, const struct kb_map *row);
+
+/* What is to be said of @image; the caller frees it. NULL: nothing, or no memory. */
+char *kb_image_complaint(const struct kb_images *images, const struct kb_image *image);
 
 #endif

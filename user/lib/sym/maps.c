@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * One segment tree for each task, over the distinct addresses where its rows begin or end. A
- * row is noted in the O(log n) nodes that tile its range, in order of time. The rows that cover
- * an address are in the nodes from its leaf up to the root. In each node a binary search finds
- * the newest row that is old enough.
+ * One segment tree for each task that has more than a few rows, over the distinct addresses where
+ * its rows begin or end. A row is noted in the O(log n) nodes that tile its range, in order of time.
+ * The rows that cover an address are in the nodes from its leaf up to the root. In each node a
+ * binary search finds the newest row that is old enough.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -19,15 +19,21 @@
 #define CACHED		2048U		/* a power of two */
 #define MAX_ROWS	(16U << 20)	/* 256 times what kbarman writes; sums fit into 32 bits */
 
+#define FEW_ROWS	6U		/* each of them is looked at: many tasks end soon */
+
 struct tree {
-	uint32_t task_id;
-	uint32_t first, nr;	/* its rows are order[first], ... in maps */
 	uint64_t *bounds;	/* sorted; leaf i is [bounds[i], bounds[i + 1]) */
-	uint32_t nr_leaves;	/* 0: not built yet */
+	uint32_t nr_leaves;
 	uint32_t *starts;	/* node n has items[starts[n]] to items[starts[n + 1]] */
 	uint32_t *items;	/* positions in order[]: a larger one is a newer row */
 	uint32_t *only;		/* by leaf: the item if there is one, NO_ROW, MANY_ROWS */
 	struct kb_maps_hit last;
+};
+
+struct owner {
+	uint32_t task_id;
+	uint32_t first, nr;	/* its rows are order[first], ... in maps */
+	struct tree *tree;	/* NULL: not built yet, or it has few rows */
 };
 
 /* A cached answer. */
@@ -40,9 +46,9 @@ struct kb_maps {
 	const struct kb_map *rows;
 	uint32_t *order;	/* rows by (task_id, timestamp, index), without empty ones */
 	uint32_t nr;
-	struct tree *trees;	/* by task_id */
-	uint32_t nr_trees;
-	struct tree *everyones;	/* the tree of task 0, or NULL */
+	struct owner *owners;	/* by task_id */
+	uint32_t nr_owners;
+	struct owner *everyones;	/* task 0, or NULL */
 	struct cached cache[CACHED], *last;
 };
 
@@ -60,20 +66,20 @@ static int compare_addresses(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-static struct tree *find_tree(const struct kb_maps *maps, uint32_t task_id)
+static struct owner *find_owner(const struct kb_maps *maps, uint32_t task_id)
 {
-	uint32_t low = 0, high = maps->nr_trees;
+	uint32_t low = 0, high = maps->nr_owners;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (maps->trees[middle].task_id < task_id)
+		if (maps->owners[middle].task_id < task_id)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low < maps->nr_trees && maps->trees[low].task_id == task_id)
-		return &maps->trees[low];
+	if (low < maps->nr_owners && maps->owners[low].task_id == task_id)
+		return &maps->owners[low];
 	return NULL;
 }
 
@@ -100,27 +106,37 @@ static int order_rows(struct kb_maps *maps, const struct kb_header *header)
 }
 
 /* Divide the rows among their tasks. */
-static int plant_trees(struct kb_maps *maps)
+static int divide_rows(struct kb_maps *maps)
 {
 	uint32_t i, task_id, nr = 0;
 
 	for (i = 0; i < maps->nr; i++)
 		nr += !i || row_at(maps, i)->task_id != row_at(maps, i - 1)->task_id;
-	maps->trees = calloc(nr + 1, sizeof(*maps->trees));
-	if (!maps->trees)
+	maps->owners = calloc(nr + 1, sizeof(*maps->owners));
+	if (!maps->owners)
 		return -ENOMEM;
 	for (i = 0; i < maps->nr; i++) {
 		task_id = row_at(maps, i)->task_id;
 		if (!i || task_id != row_at(maps, i - 1)->task_id)
-			maps->trees[maps->nr_trees++] = (struct tree) {
+			maps->owners[maps->nr_owners++] = (struct owner) {
 				.task_id = task_id,
 				.first = i,
-				.last = no_hit,
 			};
-		maps->trees[maps->nr_trees - 1].nr++;
+		maps->owners[maps->nr_owners - 1].nr++;
 	}
-	maps->everyones = find_tree(maps, 0);
+	maps->everyones = find_owner(maps, 0);
 	return 0;
+}
+
+static void fell(struct tree *tree)
+{
+	if (!tree)
+		return;
+	free(tree->bounds);
+	free(tree->starts);
+	free(tree->items);
+	free(tree->only);
+	free(tree);
 }
 
 int kb_maps_create(struct kb_maps **out, const struct kb_barman *barman)
@@ -135,7 +151,7 @@ int kb_maps_create(struct kb_maps **out, const struct kb_barman *barman)
 	for (i = 0; i < CACHED; i++)
 		maps->cache[i].hit = no_hit;
 	maps->last = maps->cache;
-	if (order_rows(maps, header) || plant_trees(maps)) {
+	if (order_rows(maps, header) || divide_rows(maps)) {
 		kb_maps_destroy(maps);
 		return -ENOMEM;
 	}
@@ -149,13 +165,9 @@ void kb_maps_destroy(struct kb_maps *maps)
 
 	if (!maps)
 		return;
-	for (i = 0; i < maps->nr_trees; i++) {
-		free(maps->trees[i].bounds);
-		free(maps->trees[i].starts);
-		free(maps->trees[i].items);
-		free(maps->trees[i].only);
-	}
-	free(maps->trees);
+	for (i = 0; i < maps->nr_owners; i++)
+		fell(maps->owners[i].tree);
+	free(maps->owners);
 	free(maps->order);
 	free(maps);
 }
@@ -183,16 +195,16 @@ static uint32_t find_leaf(const struct tree *tree, uint64_t address)
 	return low;
 }
 
-static int build_bounds(const struct kb_maps *maps, struct tree *tree)
+static int build_bounds(const struct kb_maps *maps, const struct owner *owner, struct tree *tree)
 {
 	uint32_t i, nr = 0, kept = 0;
 
-	tree->bounds = reallocarray(NULL, 2 * (size_t)tree->nr + 1, sizeof(*tree->bounds));
+	tree->bounds = reallocarray(NULL, 2 * (size_t)owner->nr + 1, sizeof(*tree->bounds));
 	if (!tree->bounds)
 		return -ENOMEM;
 	tree->bounds[nr++] = 0;
-	for (i = 0; i < tree->nr; i++) {
-		const struct kb_map *row = row_at(maps, tree->first + i);
+	for (i = 0; i < owner->nr; i++) {
+		const struct kb_map *row = row_at(maps, owner->first + i);
 		uint64_t last = last_address(row);
 
 		tree->bounds[nr++] = row->base_address;
@@ -211,13 +223,13 @@ static int build_bounds(const struct kb_maps *maps, struct tree *tree)
  * Note every row in the nodes that tile it. The first call only counts (@items NULL), in
  * starts[node + 1]. The second call stores, with starts[node] as position in the node.
  */
-static void note_rows(const struct kb_maps *maps, const struct tree *tree, uint32_t *starts,
-		      uint32_t *items)
+static void note_rows(const struct kb_maps *maps, const struct owner *owner,
+		      const struct tree *tree, uint32_t *starts, uint32_t *items)
 {
 	uint32_t i;
 
-	for (i = 0; i < tree->nr; i++) {
-		const struct kb_map *row = row_at(maps, tree->first + i);
+	for (i = 0; i < owner->nr; i++) {
+		const struct kb_map *row = row_at(maps, owner->first + i);
 		uint32_t low = tree->nr_leaves + find_leaf(tree, row->base_address);
 		uint32_t high = tree->nr_leaves + find_leaf(tree, last_address(row)) + 1;
 		uint32_t nodes[2], nr, n;
@@ -230,7 +242,7 @@ static void note_rows(const struct kb_maps *maps, const struct tree *tree, uint3
 				nodes[nr++] = --high;
 			for (n = 0; n < nr; n++) {
 				if (items)
-					items[starts[nodes[n]]++] = tree->first + i;
+					items[starts[nodes[n]]++] = owner->first + i;
 				else
 					starts[nodes[n] + 1]++;
 			}
@@ -258,17 +270,20 @@ static void note_only_rows(struct tree *tree)
 	}
 }
 
-static int build(const struct kb_maps *maps, struct tree *tree)
+/* NULL without memory. */
+static struct tree *build(const struct kb_maps *maps, const struct owner *owner)
 {
+	struct tree *tree = calloc(1, sizeof(*tree));
 	uint32_t nr_nodes, n;
 
-	if (build_bounds(maps, tree))
+	if (!tree || build_bounds(maps, owner, tree))
 		goto err_memory;
+	tree->last = no_hit;
 	nr_nodes = 2 * tree->nr_leaves;
 	tree->starts = calloc((size_t)nr_nodes + 1, sizeof(*tree->starts));
 	if (!tree->starts)
 		goto err_memory;
-	note_rows(maps, tree, tree->starts, NULL);
+	note_rows(maps, owner, tree, tree->starts, NULL);
 	for (n = 0; n < nr_nodes; n++)
 		tree->starts[n + 1] += tree->starts[n];
 	tree->items = reallocarray(NULL, (size_t)tree->starts[nr_nodes] + 1,
@@ -276,22 +291,16 @@ static int build(const struct kb_maps *maps, struct tree *tree)
 	tree->only = reallocarray(NULL, tree->nr_leaves, sizeof(*tree->only));
 	if (!tree->items || !tree->only)
 		goto err_memory;
-	note_rows(maps, tree, tree->starts, tree->items);
+	note_rows(maps, owner, tree, tree->starts, tree->items);
 	/* Each position is now the start of the next node: move all by one. */
 	memmove(tree->starts + 1, tree->starts, nr_nodes * sizeof(*tree->starts));
 	tree->starts[0] = 0;
 	note_only_rows(tree);
-	return 0;
+	return tree;
 
 err_memory:
-	free(tree->bounds);
-	free(tree->starts);
-	free(tree->items);
-	free(tree->only);
-	tree->bounds = NULL;
-	tree->starts = tree->items = tree->only = NULL;
-	tree->nr_leaves = 0;
-	return -ENOMEM;
+	fell(tree);
+	return NULL;
 }
 
 /* The rows of one leaf before and after @timestamp: positions in order[], or NO_ROW. */
@@ -327,37 +336,79 @@ static bool holds(const struct kb_maps_hit *hit, uint64_t timestamp, uint64_t pc
 	       timestamp >= hit->since && timestamp <= hit->until;
 }
 
+/* The answer is the same until @later begins, and since @newest did. */
+static void take_rows(const struct kb_maps *maps, uint32_t newest, uint32_t later,
+		      struct kb_maps_hit *hit)
+{
+	uint32_t found = newest != NO_ROW ? newest : later;
+
+	hit->since = newest != NO_ROW ? row_at(maps, newest)->timestamp : 0;
+	hit->until = later != NO_ROW ? row_at(maps, later)->timestamp - 1 : UINT64_MAX;
+	if (found != NO_ROW) {
+		hit->row = row_at(maps, found);
+		hit->index = maps->order[found];
+	}
+}
+
+static void ask_each(const struct kb_maps *maps, const struct owner *owner, uint64_t timestamp,
+		     uint64_t pc, struct kb_maps_hit *hit)
+{
+	uint32_t newest = NO_ROW, later = NO_ROW, i;
+
+	*hit = (struct kb_maps_hit) { .high = UINT64_MAX };
+	for (i = owner->first; i < owner->first + owner->nr; i++) {
+		const struct kb_map *row = row_at(maps, i);
+		uint64_t first = row->base_address, last = last_address(row);
+
+		if (pc < first) {
+			hit->high = first - 1 < hit->high ? first - 1 : hit->high;
+			continue;
+		}
+		if (pc > last) {
+			hit->low = last + 1 > hit->low ? last + 1 : hit->low;
+			continue;
+		}
+		hit->low = first > hit->low ? first : hit->low;
+		hit->high = last < hit->high ? last : hit->high;
+		if (row->timestamp <= timestamp)
+			newest = i;
+		else if (later == NO_ROW)
+			later = i;
+	}
+	take_rows(maps, newest, later, hit);
+}
+
 /* The answer from the rows of one task. Its `row` may be newer than @timestamp. */
-static int ask(const struct kb_maps *maps, struct tree *tree, uint64_t timestamp, uint64_t pc,
+static int ask(const struct kb_maps *maps, struct owner *owner, uint64_t timestamp, uint64_t pc,
 	       struct kb_maps_hit *hit)
 {
-	uint32_t leaf, newest, later, found;
+	uint32_t leaf, newest = NO_ROW, later = NO_ROW;
+	struct tree *tree = owner->tree;
 
+	if (owner->nr <= FEW_ROWS) {
+		ask_each(maps, owner, timestamp, pc, hit);
+		return 0;
+	}
+	if (!tree) {
+		tree = owner->tree = build(maps, owner);
+		if (!tree)
+			return -ENOMEM;
+	}
 	if (holds(&tree->last, timestamp, pc)) {
 		*hit = tree->last;
 		return 0;
 	}
-	if (!tree->nr_leaves && build(maps, tree))
-		return -ENOMEM;
-
 	leaf = find_leaf(tree, pc);
-	newest = later = NO_ROW;
 	if (tree->only[leaf] == MANY_ROWS)
 		stab(maps, tree, leaf, timestamp, &newest, &later);
 	else if (tree->only[leaf] != NO_ROW)
 		*(row_at(maps, tree->only[leaf])->timestamp <= timestamp ? &newest : &later) =
 			tree->only[leaf];
-	found = newest != NO_ROW ? newest : later;
 	*hit = (struct kb_maps_hit) {
 		.low = tree->bounds[leaf],
 		.high = leaf + 1 < tree->nr_leaves ? tree->bounds[leaf + 1] - 1 : UINT64_MAX,
-		.since = newest != NO_ROW ? row_at(maps, newest)->timestamp : 0,
-		.until = later != NO_ROW ? row_at(maps, later)->timestamp - 1 : UINT64_MAX,
 	};
-	if (found != NO_ROW) {
-		hit->row = row_at(maps, found);
-		hit->index = maps->order[found];
-	}
+	take_rows(maps, newest, later, hit);
 	tree->last = *hit;
 	return 0;
 }
@@ -374,15 +425,15 @@ static void narrow(struct kb_maps_hit *hit, const struct kb_maps_hit *by)
 		hit->until = by->until;
 }
 
-/* Combine with the answer of @tree. Returns 1 if the result is final, 0 to go on, or -ENOMEM. */
-static int consider(const struct kb_maps *maps, struct tree *tree, uint64_t timestamp,
+/* Combine with the answer of @owner. Returns 1 if the result is final, 0 to go on, or -ENOMEM. */
+static int consider(const struct kb_maps *maps, struct owner *owner, uint64_t timestamp,
 		    uint64_t pc, struct kb_maps_hit *hit)
 {
 	struct kb_maps_hit answer;
 
-	if (!tree)
+	if (!owner)
 		return 0;
-	if (ask(maps, tree, timestamp, pc, &answer))
+	if (ask(maps, owner, timestamp, pc, &answer))
 		return -ENOMEM;
 	narrow(hit, &answer);
 	if (!answer.row)
@@ -414,7 +465,7 @@ static int find_anew(struct kb_maps *maps, const struct kb_tasks *tasks, uint32_
 	*hit = (struct kb_maps_hit) { .high = UINT64_MAX, .until = UINT64_MAX };
 	if (!task_id)
 		return consider(maps, maps->everyones, timestamp, pc, hit);
-	ret = consider(maps, find_tree(maps, task_id), timestamp, pc, hit);
+	ret = consider(maps, find_owner(maps, task_id), timestamp, pc, hit);
 	if (ret)
 		return ret;
 	kb_tasks_find(tasks, task_id, timestamp, &task);
@@ -423,7 +474,7 @@ static int find_anew(struct kb_maps *maps, const struct kb_tasks *tasks, uint32_
 	if (task.until < hit->until)
 		hit->until = task.until;
 	if (task.tgid != task_id)
-		ret = consider(maps, find_tree(maps, task.tgid), timestamp, pc, hit);
+		ret = consider(maps, find_owner(maps, task.tgid), timestamp, pc, hit);
 	return ret ? ret : consider(maps, maps->everyones, timestamp, pc, hit);
 }
 

@@ -193,7 +193,7 @@ static const struct kb_elf_segment *segment_at(const struct kb_image *image,
 					       uint64_t *before)
 {
 	uint64_t offset = pc - row->base_address + row->image_offset;
-	const struct kb_elf_segment *segment = kb_elf_segment_at(&image->elf, offset);
+	const struct kb_elf_segment *segment = kb_elf_segment_at(image->elf, offset);
 
 	*before = segment ? offset - segment->offset : 0;
 	return segment;
@@ -208,10 +208,10 @@ static void resolve_file(struct kb_symbolizer *symbolizer, struct kb_image *imag
 
 	answer_image(symbolizer, image, false);
 	if (!segment) {
-		if (!image->elf.nr_segments)
+		if (!image->elf->nr_segments)
 			return;
 		/* A row may be longer than the code: data may have been mapped over its end. */
-		if (!kb_elf_maps_page(&image->elf, row->image_offset))
+		if (!kb_elf_maps_page(image->elf, row->image_offset))
 			kb_image_complain(image, "%s is not the file that was recorded: nothing of "
 					  "it is mapped from offset 0x%llx", image->name,
 					  (unsigned long long)row->image_offset);
@@ -221,12 +221,12 @@ static void resolve_file(struct kb_symbolizer *symbolizer, struct kb_image *imag
 	symbolizer->place = image;
 	symbolizer->place_offset = segment->vaddr + before - pc;
 	behind = segment->size - 1 - before;
-	kb_symtab_find(&image->elf.symbols, segment->vaddr + before, &hit);
+	kb_symtab_find(&image->elf->symbols, segment->vaddr + before, &hit);
 	if (before < pc - symbolizer->holds.low)
 		symbolizer->holds.low = pc - before;
 	if (behind < symbolizer->holds.high - pc)
 		symbolizer->holds.high = pc + behind;
-	answer_symbol(symbolizer, &image->elf.symbols, &hit, pc, segment->vaddr + before);
+	answer_symbol(symbolizer, &image->elf->symbols, &hit, pc, segment->vaddr + before);
 	image->lacks_names |= is_nameless(&hit);
 }
 
@@ -245,8 +245,8 @@ static void hold_time(struct kb_symbolizer *symbolizer, uint64_t timestamp)
 static void place_jit(struct kb_symbolizer *symbolizer, const struct kb_image *image,
 		      const struct kb_symtab_symbol *symbol, const struct kb_jit_line *line)
 {
-	const char *file = line ? image->elf.jit.files + line->file :
-			   kb_python_file(kb_symtab_name(&image->elf.symbols, symbol));
+	const char *file = line ? image->elf->jit.files + line->file :
+			   kb_python_file(kb_symtab_name(&image->elf->symbols, symbol));
 
 	if (file)
 		kb_line_cache_place(&symbolizer->cache->frames, file, line ? line->line : 0,
@@ -272,22 +272,22 @@ static bool resolve_dump(struct kb_symbolizer *symbolizer, uint32_t tgid, uint64
 	}
 	if (!only)
 		hold_time(symbolizer, timestamp);
-	if (!symbolizer->dump || !symbolizer->dump->elf.jit.nr_codes)
+	if (!symbolizer->dump || !symbolizer->dump->elf->jit.nr_codes)
 		return false;
-	jit = &symbolizer->dump->elf.jit;
+	jit = &symbolizer->dump->elf->jit;
 	time = kb_jit_clock_ns(&symbolizer->jit_clock, symbolizer->cache->barman, timestamp);
-	kb_jit_find(jit, &symbolizer->dump->elf.symbols, pc, time, &hit);
+	kb_jit_find(jit, &symbolizer->dump->elf->symbols, pc, time, &hit);
 	if (!hit.always)
 		hold_time(symbolizer, timestamp);
 	if (!hit.symbol) {
 		hold_address(symbolizer, pc);
 		return false;
 	}
-	first = &symbolizer->dump->elf.symbols.symbols[hit.symbol->group];
-	kb_symbol_cache_name(symbolizer->cache, &symbolizer->dump->elf.symbols, first);
+	first = &symbolizer->dump->elf->symbols.symbols[hit.symbol->group];
+	kb_symbol_cache_name(symbolizer->cache, &symbolizer->dump->elf->symbols, first);
 	hit.symbol->id = first->id;
 	answer_image(symbolizer, symbolizer->dump, false);
-	answer_symbol(symbolizer, &symbolizer->dump->elf.symbols,
+	answer_symbol(symbolizer, &symbolizer->dump->elf->symbols,
 		      &(struct kb_symtab_hit) { hit.symbol, hit.low, hit.high }, pc, pc);
 	if (lines && hit.code->nr_lines)
 		hold_address(symbolizer, pc);
@@ -302,20 +302,21 @@ static bool resolve_perfmap(struct kb_symbolizer *symbolizer, uint32_t tgid, uin
 {
 	struct kb_symtab_hit hit;
 
-	if (!symbolizer->jit || symbolizer->jit_pid != tgid) {
+	if (!symbolizer->jit_asked || symbolizer->jit_pid != tgid) {
 		symbolizer->jit = kb_images_perfmap(&symbolizer->cache->images, tgid);
 		symbolizer->jit_pid = tgid;
+		symbolizer->jit_asked = true;
 	}
 	if (!symbolizer->jit)
 		return false;
-	kb_symtab_find(&symbolizer->jit->elf.symbols, pc, &hit);
+	kb_symtab_find(&symbolizer->jit->elf->symbols, pc, &hit);
 	if (!hit.symbol) {
-		if (symbolizer->jit->elf.symbols.nr_symbols)
+		if (symbolizer->jit->elf->symbols.nr_symbols)
 			hold_address(symbolizer, pc);
 		return false;
 	}
 	answer_image(symbolizer, symbolizer->jit, false);
-	answer_symbol(symbolizer, &symbolizer->jit->elf.symbols, &hit, pc, pc);
+	answer_symbol(symbolizer, &symbolizer->jit->elf->symbols, &hit, pc, pc);
 	if (symbolizer->cache->wants_lines)
 		place_jit(symbolizer, symbolizer->jit, hit.symbol, NULL);
 	return true;
@@ -396,7 +397,7 @@ static void set_place(struct kb_symbolizer *symbolizer)
 
 	symbolizer->where = (struct kb_place) {
 		.row = row,
-		.build_id = image && image->elf.build_id.length ? &image->elf.build_id : NULL,
+		.build_id = image && image->elf->build_id.length ? &image->elf->build_id : NULL,
 		.anonymous = image && image->anonymous,
 		.line_id = symbolizer->frame.line_id,
 	};
@@ -454,7 +455,7 @@ void kb_symbolizer_ahead(struct kb_symbolizer *symbolizer, uint32_t task_id, uin
 		segment = segment_at(image, hit.row, pc, &before);
 		if (!segment)
 			return;
-		ahead->symtab = &image->elf.symbols;
+		ahead->symtab = &image->elf->symbols;
 		ahead->address = segment->vaddr + before;
 		ahead->image = image;
 	} else if (image || (!hit.row && symbolizer->wide && pc >> 63)) {

@@ -18,7 +18,8 @@ struct kb_symbolizer {
 	struct kb_symbol_cache *cache;
 	struct kb_image **row_images;	/* by row of the mmap table; NULL: not requested yet */
 	bool wide;			/* 64-bit addresses */
-	struct kb_image *jit;		/* of process jit_pid, the last one requested */
+	struct kb_image *jit;		/* of process jit_pid, the last one requested; NULL: none */
+	bool jit_asked;
 	uint32_t jit_pid;
 	struct kb_jit_rows jit_rows;	/* the jitdumps of processes, */
 	const struct kb_map *dump_row;	/* the one that was requested last, */
