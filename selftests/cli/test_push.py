@@ -253,6 +253,38 @@ def an_answer_without_an_end_is_left(tmp):
         assert len(written) < 1000, len(written)     # of 328 MB; sockets have some
 
 
+def a_hostile_server_gets_no_more_than_its_time_and_loses_nothing(tmp):
+    """Headers and bodies without an end, byte by byte, in chunks that are none; a place that is no URL."""
+    def talks(head, more, pause=0.0):
+        def talk(handler):
+            handler.rfile.read(int(handler.headers["Content-Length"]))
+            handler.close_connection = True
+            try:
+                handler.wfile.write(head)
+                while more:
+                    handler.wfile.write(more)
+                    time.sleep(pause)
+            except OSError:
+                pass
+        return talk
+
+    spool = os.path.join(tmp, "spool")
+    line, chunks = b"HTTP/1.1 400 Bad Request\r\n", b"Transfer-Encoding: chunked\r\n\r\n"
+    for talk in (talks(line, b"X-Header: " + b"x" * 4000 + b"\r\n"), talks(line, b"X: 1\r\n", 0.05),
+                 talks(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0.01), talks(b"HTTP/1.1 200 OK\r\n\r\n", b"x", 0.05),
+                 talks(line + chunks, b"ffffffffffffffffff\r\n"), talks(line + chunks, b"-1\r\nx"),
+                 talks(b"HTTP/9.9 -1 \x1b[2J\r\n\r\n", b""), talks(b"HTTP/1.1 99999 no\r\n\r\n", b""),
+                 talks(b"HTTP/1.1 308 x\r\nLocation: //\r\nContent-Length: 0\r\n\r\n", b""),
+                 talks(b"HTTP/1.1 308 x\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n", b""),
+                 talks(b"HTTP/1.1 307 x\r\nLocation: http://[::1\x1b/\r\nContent-Length: 0\r\n\r\n", b"")):
+        with Collector(*[talk] * 20) as collector:
+            result = push(collector.url, capture(tmp), "--timeout", 2, "--retry", 0, "--spool", spool)
+            assert result.returncode == 3 and len(kept(tmp)) == 1, result
+            assert "\x1b" not in result.stderr and "passwd" not in result.stdout, result
+            collector.answers = []
+            assert push(collector.url, "--spool", spool, "--spool-only").returncode == 0 and not kept(tmp)
+
+
 def what_a_server_rejects_is_said(tmp):
     partial = field(1, field(1, 3) + field(2, b"too old"))
     with Collector({"status": 200, "body": partial}) as collector:
