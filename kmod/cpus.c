@@ -4,6 +4,8 @@
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
+#include <linux/irqflags.h>
+#include <linux/percpu.h>
 #include <linux/printk.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
@@ -15,6 +17,7 @@
 #include "cpus.h"
 #include "here.h"
 #include "memory.h"
+#include "record.h"
 #include "rings.h"
 #include "session.h"
 #include "source_pmu.h"
@@ -45,10 +48,32 @@ static void cpu_begin_here(void *data)
 	struct kbarman_cpu *here = kbarman_here(data);
 	struct kbarman_ring *ring = kbarman_ring_of(here);
 
-	if (!ring)
+	/* A CPU that is about to go has closed its ring. */
+	if (!ring || !cpumask_test_cpu(smp_processor_id(), cpus_here))
 		return;
 	kbarman_ring_open(ring);
 	kbarman_sources_begin_here(here);
+	if (here->told_offline)
+		kbarman_record_counter(ring, 0, KBARMAN_SERIES_STOPPED, 0);
+	here->told_offline = false;
+}
+
+/*
+ * The CPU does not record any more, and its ring says so. Where the CPU has counters, they have said
+ * it. Context: interrupts off.
+ */
+static void cpu_end_here(struct kbarman_session *session)
+{
+	struct kbarman_cpu *here = this_cpu_ptr(session->each);
+	struct kbarman_ring *ring = kbarman_ring_of(here);
+
+	if (!ring || READ_ONCE(ring->closed))
+		return;
+	here->told_offline = here->counters.told != KBARMAN_STOPPED_OFFLINE + 1;
+	if (here->told_offline)
+		kbarman_record_counter(ring, 0, KBARMAN_SERIES_STOPPED,
+				       KBARMAN_STOPPED_OFFLINE + 1);
+	kbarman_ring_close(ring);
 }
 
 /* The ring of a CPU that was not there when the session was configured. */
@@ -126,12 +151,16 @@ static int cpu_comes(unsigned int cpu)
 static int cpu_goes(unsigned int cpu)
 {
 	struct kbarman_session *session;
+	unsigned long flags;
 
 	preempt_disable();
 	list_for_each_entry_rcu(session, &kbarman_running_sessions, running_list)
 		kbarman_sources_cpu_goes(session);
 	cpumask_clear_cpu(cpu, cpus_here);
 	list_for_each_entry_rcu(session, &kbarman_running_sessions, running_list) {
+		local_irq_save(flags);
+		cpu_end_here(session);
+		local_irq_restore(flags);
 		cpumask_set_cpu(cpu, session->gone);
 		queue_work(kbarman_wq, &session->cpus_changed);
 	}

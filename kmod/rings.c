@@ -33,6 +33,7 @@ static void ring_reset(struct kbarman_session *session, int cpu)
 	its->ring.wake = session->wake;
 	its->ring.stamp = kbarman_record_stamp(cpu);
 	its->ring.closed = true;
+	its->told_offline = false;
 	kbarman_ring_init(&its->ring, session->capture->rings[cpu], its->pages,
 			  session->config.ring_bytes, cpu,
 			  session->config.mode == KBARMAN_MODE_OVERWRITE);
@@ -73,7 +74,7 @@ static void ring_close_here(void *data)
 {
 	struct kbarman_ring *ring = kbarman_ring_of(kbarman_here(data));
 
-	if (ring)
+	if (ring && !READ_ONCE(ring->closed))
 		kbarman_ring_close(ring);
 }
 

@@ -82,6 +82,8 @@ struct kbarman_cpu {
 	struct kbarman_chain_memory chains;
 	enum kbarman_idle_told idle_told;	/* written by the CPU; changed from NOTHING
 					 * with interrupts off */
+	bool told_offline;	/* the ring says that the CPU is offline, and its counters do not
+				 * say more. The CPU's, with interrupts off */
 	struct perf_event *ticker;	/* reads the counters periodically; NULL = none */
 	struct kbarman_counters counters;
 };

@@ -354,6 +354,10 @@ enum kbarman_miss {
  * kbarman_stats.stopped. The series "Counters stopped" shows when: its value is the reason + 1 from
  * the stop on, and 0 from the next overflow on. The counters of an overflow during the stop do not
  * cover the same time as the first counter.
+ *
+ * A CPU that goes offline has the value KBARMAN_STOPPED_OFFLINE + 1 in any session, also without
+ * counters, and records nothing from then on. When it comes back it begins with a task switch that
+ * says which task runs, and, without counters, the value 0.
  */
 enum kbarman_stop {
 	KBARMAN_STOPPED_THROTTLED = 0,	/* it overflowed more often than

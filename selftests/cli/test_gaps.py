@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Records that were lost inside a capture: since when, and why, if the capture tells. What the module
-tells is in selftests/vm/stream.c."""
+"""Records that are missing inside a capture, because they were lost or because a CPU was offline: since
+when, and why, if the capture tells. What the module tells is in selftests/vm."""
 import json
 import os
 import sys
@@ -46,14 +46,18 @@ def ran(path):
     return {row["tid"]: row["run_ns"] / MS for row in rows if row["kind"] == "task_time"}
 
 
+def cpu_times(path):
+    rows = [json.loads(line) for line in output("report", "--irq", "--json", path).splitlines()]
+    return [row for row in rows if row["kind"] == "cpu_time"]
+
+
 def a_task_ran_until_the_first_record_was_lost(tmp):
     for reason, word in (FULL, "full"), (NESTED, "nested"), (TOO_BIG, "too_big"):
         path = save(tmp, (5, reason, 4 * MS))
         assert slices(path) == [("run", 1, 4, 7, None), ("lost", 4, 10, None, word),
                                 ("run", 11, 12, 8, None)], slices(path)
         assert ran(path)[7] == 3 and ran(path)[8] == 1, ran(path)
-        parts = [json.loads(line) for line in output("report", "--irq", "--json", path).splitlines()]
-        cpu, = [row for row in parts if row["kind"] == "cpu_time"]
+        cpu, = cpu_times(path)
         assert cpu["lost_ns"] == 6 * MS and cpu["task_ns"] == 4 * MS, cpu
 
 
@@ -79,6 +83,22 @@ def the_first_of_several_reasons_begins_the_gap(tmp):
 def lost_marks_hide_no_task(tmp):
     path = save(tmp, (5, RATE, 4 * MS))
     assert slices(path) == [("run", 1, 11, 7, None), ("run", 11, 12, 8, None)], slices(path)
+
+
+def nobody_runs_on_a_cpu_that_is_offline(tmp):
+    capture = Maker(cores=1, series=["Lost records", "Counters stopped"],
+                    facts={"raw_base": "0", "sources": "irq"})
+    capture.task(7, "before")
+    capture.switch(0, 1 * MS, 7)
+    capture.custom(0, 4 * MS, 0, 1, 3)
+    capture.switch(0, 9 * MS, 8)
+    capture.custom(0, 9 * MS, 0, 1, 0)
+    capture.switch(0, 10 * MS, 0)
+    path = capture.save(os.path.join(tmp, "a.cap"))
+    assert slices(path) == [("run", 1, 4, 7, None), ("run", 9, 10, 8, None)], slices(path)
+    assert ran(path)[7] == 3 and ran(path)[8] == 1, ran(path)
+    cpu, = cpu_times(path)
+    assert cpu["unknown_ns"] == 5 * MS and cpu["task_ns"] == 4 * MS and not cpu["lost_ns"], cpu
 
 
 def the_record_is_shown(tmp):

@@ -56,6 +56,7 @@ static void __attribute__((constructor)) print_lines(void)
 }
 
 #define LOST_SERIES	0	/* of the module: records that were lost */
+#define STOPPED_SERIES	1	/* of the module: why the first counter of a CPU stopped */
 #define FIRST_DETAILS	2	/* the first of the module's series whose values have details */
 #define FIRST_SERIES	8	/* the first series that a program creates; the module's own come
 				 * before it */

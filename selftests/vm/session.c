@@ -482,6 +482,45 @@ TEST_F(hotplug, a_leaving_cpu_keeps_its_data)
 	EXPECT_EQ(NULL, j.fault) TH_LOG("%s", j.fault);
 }
 
+/* Its ring says so when it goes, and nothing more until the CPU says what it runs. */
+TEST_F(hotplug, a_cpu_that_is_offline_says_so_and_records_nothing)
+{
+	uint64_t left, back, stopped = 0;
+	bool was_offline = false;
+	const union record *r;
+	unsigned int told = 0;
+	struct walk walk;
+
+	ASSERT_EQ(0, configure(self->fd, all));
+	ASSERT_EQ(0, start(self->fd));
+	work_on(CPU);
+	cpu_set_online(CPU, false);
+	left = clocks(self->fd).now.timestamp;
+	usleep(100000);
+	back = clocks(self->fd).now.timestamp;
+	cpu_set_online(CPU, true);
+	wait_until_recorded(self->fd, CPU);
+	work_on(CPU);
+	ASSERT_EQ(0, stop(self->fd));
+	walk = walk_begin(map_cpu(self->fd, CPU));
+	while ((r = walk_next(&walk))) {
+		if (was_offline) {
+			EXPECT_EQ(BM_RECORD_TASK_SWITCH, r->header.record_type);
+			EXPECT_LE(back, r->header.timestamp);
+		}
+		was_offline = r->header.record_type == BM_RECORD_CUSTOM_COUNTER &&
+			      r->counter.counter == STOPPED_SERIES &&
+			      r->counter.value == KBARMAN_STOPPED_OFFLINE + 1;
+		told += was_offline;
+		if (was_offline)
+			stopped = r->header.timestamp;
+	}
+	EXPECT_EQ(1, told);
+	EXPECT_FALSE(was_offline);
+	EXPECT_LE(stopped, left);
+	EXPECT_EQ(NULL, judge_cpu(self->fd, CPU).fault);
+}
+
 TEST_F(hotplug, a_returning_cpu_records_again)
 {
 	pid_t before, after;

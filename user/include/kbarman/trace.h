@@ -107,7 +107,8 @@ enum kb_slice_end {
 
 /*
  * A time in which a CPU did one thing. The slices of a CPU cover its time from the first record
- * that says which task runs to the end, without gaps or overlaps.
+ * that says which task runs to the end, without overlaps, and without gaps but those in which it was
+ * offline.
  */
 struct kb_slice {
 	enum kb_slice_kind kind;

@@ -66,11 +66,28 @@ static void take_facts(struct kb_stops *stops, const struct kb_losses *losses)
 	}
 }
 
+/* The first series of that name: series of programs come behind those of the module. */
+uint32_t kb_stops_series(const struct kb_header *header)
+{
+	uint32_t i;
+
+	for (i = 0; i < header->nr_series; i++)
+		if (header->series[i].name && strcmp(header->series[i].name, KB_STOP_SERIES) == 0)
+			return i;
+	return NO_SERIES;
+}
+
+bool kb_stops_offline(const struct kb_event *event, uint32_t series)
+{
+	return event->type == KB_EVENT_CUSTOM_COUNTER &&
+	       event->custom_counter.counter == series &&
+	       event->custom_counter.value == KBARMAN_STOPPED_OFFLINE + 1;
+}
+
 int kb_stops_create(struct kb_stops **out, const struct kb_header *header,
 		    const struct kb_losses *losses, struct kb_error *err)
 {
 	struct kb_stops *stops = calloc(1, sizeof(*stops));
-	uint32_t i;
 
 	if (stops)
 		stops->cores = calloc((size_t)header->max_cores + 1, sizeof(*stops->cores));
@@ -81,14 +98,7 @@ int kb_stops_create(struct kb_stops **out, const struct kb_header *header,
 	}
 	stops->max_cores = header->max_cores;
 	take_facts(stops, losses);
-	/*
-	 * Take the first series of that name: series of programs come behind those of the
-	 * module.
-	 */
-	stops->series = NO_SERIES;
-	for (i = header->nr_series; i-- > 0;)
-		if (header->series[i].name && strcmp(header->series[i].name, KB_STOP_SERIES) == 0)
-			stops->series = i;
+	stops->series = kb_stops_series(header);
 	*out = stops;
 	return 0;
 }

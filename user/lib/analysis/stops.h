@@ -29,6 +29,12 @@ void kb_stops_destroy(struct kb_stops *stops);
  */
 bool kb_stops_feed(struct kb_stops *stops, const struct kb_event *event, int64_t ns);
 
+/* The number of that series in a capture; UINT32_MAX: there is none. */
+uint32_t kb_stops_series(const struct kb_header *header);
+
+/* From @event on its CPU is offline. @series: kb_stops_series(). */
+bool kb_stops_offline(const struct kb_event *event, uint32_t series);
+
 /* Call it after the last event: counters that are stopped stay so until @last, ns. */
 void kb_stops_end(struct kb_stops *stops, int64_t last);
 

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analysis/stops.h"
 #include "analysis/tiles_depth.h"
 #include "base/table.h"
 
@@ -52,6 +53,7 @@ struct kb_tiles {
 	struct kb_trace *trace;
 	uint32_t max_cores;
 	uint32_t next;			/* for kb_tiles_end(): the next core to close */
+	uint32_t stop_series;
 	bool drained, has_tasks;
 	struct kb_table parked;
 	struct cpu *cpus;
@@ -71,6 +73,7 @@ int kb_tiles_create(struct kb_tiles **out, struct kb_trace *trace, struct kb_err
 	}
 	tiles->trace = trace;
 	tiles->max_cores = header->max_cores;
+	tiles->stop_series = kb_stops_series(header);
 	tiles->has_tasks = header->max_task_infos;
 	kb_table_init(&tiles->parked, sizeof(struct parked), 1);
 	*out = tiles;
@@ -323,6 +326,17 @@ static int lose(const struct kb_tiles *tiles, struct cpu *cpu, int64_t begin, in
 	return n;
 }
 
+/* The CPU does nothing until a record says which task runs. */
+static int go_offline(const struct kb_tiles *tiles, struct cpu *cpu, int64_t now, struct kb_tile *out)
+{
+	int n = (int)close_tile(tiles, cpu, now, false, out);
+
+	set_bottom(cpu, KB_TILE_UNKNOWN, now);
+	cpu->has_task = false;
+	cpu->task_id = 0;
+	return n;
+}
+
 /* The gap that the record tells of, or NULL. */
 static const struct kb_slice *lost_before(const struct kb_walk *walk)
 {
@@ -357,6 +371,8 @@ int kb_tiles_feed(struct kb_tiles *tiles, const struct kb_walk *walk,
 		n = feed_halt(tiles, cpu, event, now, out);
 	else if (event->type == KB_EVENT_SAMPLE)
 		n = learn_task(tiles, cpu, event->task_id, now, out);
+	else if (kb_stops_offline(event, tiles->stop_series))
+		n = go_offline(tiles, cpu, now, out);
 	else if (event->type == KB_EVENT_CUSTOM_COUNTER)
 		n = gap ? lose(tiles, cpu, gap->start > cpu->last ? gap->start : cpu->last, now, out)
 			: feed_custom(tiles, cpu, event, now, out);

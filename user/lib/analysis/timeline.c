@@ -12,6 +12,7 @@
 
 #include "analysis/losses_read.h"
 #include "analysis/recorded.h"
+#include "analysis/stops.h"
 #include "analysis/timeline.h"
 
 enum cpu_state {
@@ -34,7 +35,7 @@ struct cpu {
 
 struct kb_timeline {
 	const struct kb_barman *barman;
-	uint32_t lost_series;
+	uint32_t lost_series, stop_series;
 	uint32_t max_cores;
 	uint32_t next;		/* for kb_timeline_end(): the next core to close */
 	bool has_tasks;
@@ -77,6 +78,7 @@ int kb_timeline_create(struct kb_timeline **out, const struct kb_barman *barman,
 	take_losses(timeline, losses);
 	kb_recorded_init(&timeline->recorded, barman, losses);
 	timeline->lost_series = kb_losses_series(kb_barman_header(barman));
+	timeline->stop_series = kb_stops_series(kb_barman_header(barman));
 	timeline->has_tasks = kb_barman_header(barman)->max_task_infos;
 	*out = timeline;
 	return 0;
@@ -209,6 +211,17 @@ static unsigned int feed_loss(const struct kb_timeline *timeline, struct cpu *cp
 	return n + 1;
 }
 
+/* The CPU does nothing until a record says which task runs. */
+static unsigned int feed_offline(struct cpu *cpu, int64_t now, const struct kb_event *event,
+				 struct kb_slice *slice)
+{
+	unsigned int n = close_slice(cpu, event->core, now, KB_END_LOST, slice);
+
+	cpu->state = CPU_UNKNOWN;
+	cpu->has_task = false;
+	return n;
+}
+
 unsigned int kb_timeline_feed(struct kb_timeline *timeline, const struct kb_event *event,
 			      int64_t ns, struct kb_slice slices[KB_WALK_SLICES])
 {
@@ -235,6 +248,8 @@ unsigned int kb_timeline_feed(struct kb_timeline *timeline, const struct kb_even
 		if (event->custom_counter.counter == timeline->lost_series &&
 		    event->custom_counter.value)
 			n = feed_loss(timeline, cpu, ns, event, slices);
+		else if (kb_stops_offline(event, timeline->stop_series))
+			n = feed_offline(cpu, ns, event, slices);
 		break;
 	default:
 		break;
