@@ -5,8 +5,8 @@ existing reader; Annotate by its text."""
 import gzip
 import json
 import os
-import re
 import random
+import re
 import socket
 import struct
 import subprocess

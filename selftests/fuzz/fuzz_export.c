@@ -166,7 +166,7 @@ static void export(struct kb_trace *trace, const struct kb_export *export, const
 	const void *data;
 	size_t size;
 
-	if (export->adds) {
+	if (export->directory) {
 		must(mkdtemp(folder));
 		options.directory = folder;
 	}
@@ -176,7 +176,7 @@ static void export(struct kb_trace *trace, const struct kb_export *export, const
 		check(export->name, data, size, flag);
 	}
 	kb_out_destroy(out);
-	if (export->adds)
+	if (export->directory)
 		must(!nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS));
 }
 

@@ -41,12 +41,16 @@ static void count_file(int fd, const char *name, void *context)
 	++*(unsigned long *)context;
 }
 
-/* @context: NULL in a directory that is in another one; what this one has is not gone into. */
+/* @context: how many directories deep it may go. */
 static void remove_file(int fd, const char *name, void *context)
 {
-	if (!unlinkat(fd, name, 0) || !context)
+	unsigned int *depth = context;
+
+	if (!unlinkat(fd, name, 0) || !*depth)
 		return;
-	for_each_file(fd, name, remove_file, NULL);
+	--*depth;
+	for_each_file(fd, name, remove_file, depth);
+	++*depth;
 	unlinkat(fd, name, AT_REMOVEDIR);
 }
 
@@ -115,7 +119,9 @@ int cli_directory_commit(struct cli_directory *directory)
 
 void cli_directory_abandon(struct cli_directory *directory)
 {
-	for_each_file(AT_FDCWD, directory->temporary, remove_file, directory);
+	unsigned int depth = 1;
+
+	for_each_file(AT_FDCWD, directory->temporary, remove_file, &depth);
 	rmdir(directory->temporary);
 	release(directory);
 }
