@@ -12,6 +12,7 @@
 #include "sym/zstd_sections.h"
 
 #define MAX_UNPACKED	(4ULL << 30)	/* of a file */
+#define MAX_RATIO	256U		/* of a section; real ones are less than ten times as long */
 #define PADDING		4096		/* zeros behind a section: readers look for ends of strings */
 
 #ifndef ELFCOMPRESS_ZSTD
@@ -23,6 +24,9 @@ static void *unpack(struct kb_zstd_sections *sections, const struct kb_zstd *zst
 {
 	void *block;
 
+	*ret = -EBADMSG;
+	if (size / MAX_RATIO > packed->d_size)
+		return NULL;
 	*ret = -EFBIG;
 	if (size > MAX_UNPACKED || sections->size + size > MAX_UNPACKED)
 		return NULL;
