@@ -27,11 +27,12 @@ struct ring {
 	uint64_t note;
 	uint8_t *bytes;
 	size_t at, have, room;		/* [at, have) is not given out */
-	bool has_gap;			/* in front of the bytes at gap_at */
+	bool has_gap;			/* in front of the bytes at gap_at, which no queued record has */
 	size_t gap_at;
 	uint64_t timestamp;		/* of the record at `at`, if queued */
 	uint64_t last;			/* of the last one that was given out; 0: none */
-	size_t block;			/* bytes of the record at `at`, if queued */
+	size_t block;			/* bytes of the record at `at`, if queued, */
+	bool behind_gap;		/* ... and whether the gap is in front of it */
 };
 
 struct entry {
@@ -85,9 +86,11 @@ static void lose(struct kb_follow *f, struct ring *ring, uint64_t position)
 	f->stats.lost_times++;
 	ring->next = position;
 	if (ring->has_gap) {
-		/* there is room to tell of one gap, so it becomes longer */
-		f->stats.lost_bytes += ring->have - ring->gap_at;
-		ring->have = ring->gap_at;
+		/* there is room to tell of one gap, so it becomes longer; padding may have been skipped */
+		size_t keep = ring->gap_at > ring->at ? ring->gap_at : ring->at;
+
+		f->stats.lost_bytes += ring->have - keep;
+		ring->have = keep;
 	} else {
 		ring->have = whole_blocks(ring);
 	}
@@ -101,7 +104,7 @@ static void compact(struct ring *ring)
 		return;
 	memmove(ring->bytes, ring->bytes + ring->at, ring->have - ring->at);
 	ring->have -= ring->at;
-	ring->gap_at -= ring->has_gap ? ring->at : 0;
+	ring->gap_at -= ring->has_gap && ring->gap_at > ring->at ? ring->at : ring->gap_at;
 	ring->at = 0;
 }
 
@@ -191,6 +194,9 @@ static int load(struct kb_follow *f, struct ring *ring)
 		memcpy(&header, ring->bytes + ring->at + WORD, sizeof(header));
 		ring->timestamp = header.timestamp;
 		ring->block = WORD + length;
+		/* it stays, also if more is lost behind it before it is given out */
+		ring->behind_gap = ring->has_gap && ring->at >= ring->gap_at;
+		ring->has_gap = ring->has_gap && !ring->behind_gap;
 		return 1;
 	}
 }
@@ -393,11 +399,9 @@ int kb_follow_next(struct kb_follow *f, uint64_t horizon, struct kb_followed *re
 		.bytes = ring->block,
 		.timestamp = ring->timestamp,
 		.cpu = f->given,
-		.behind_gap = ring->has_gap && ring->at >= ring->gap_at,
+		.behind_gap = ring->behind_gap,
 		.gap_from = ring->last,
 	};
-	if (record->behind_gap)
-		ring->has_gap = false;
 	return 1;
 }
 
