@@ -311,6 +311,11 @@ def merge_refuses_what_does_not_belong_together(tmp):
     charts.add_series(0, "s", "u", "d")
     refused("charts", charts, Image())
     refused("counters", Image(counters=1), Image(counters=2))
+    images = []
+    for timestamp in 1000, 1001, 1000:
+        images.append(Image())
+        images[-1].record(3, 0, timestamp, "IB", 1, 0)
+    refused("the same capture", *images)
 
 
 def merge_keeps_what_is_whole(tmp):

@@ -10,7 +10,6 @@
 #include <kbarman/trace.h>
 
 #include "cli.h"
-#include "format/barman_identity.h"
 #include "merge_machines.h"
 #include "record/merge_captures.h"
 #include "sandbox.h"
@@ -92,7 +91,6 @@ static bool open_inputs(struct kb_trace **traces, struct kb_barman **captures, u
 			char **paths)
 {
 	struct kb_merge_conflict conflict;
-	unsigned int copy, of = 0;
 
 	for (unsigned int i = 0; i < count; i++) {
 		struct kb_error err;
@@ -103,11 +101,6 @@ static bool open_inputs(struct kb_trace **traces, struct kb_barman **captures, u
 		}
 		captures[i] = kb_trace_barman(traces[i]);
 		kb_barman_set_window(captures[i], WINDOWS_BYTES / count);
-	}
-	copy = barman_find_copy(captures, count, &of);
-	if (copy < count) {
-		cli_warn("'%s' is the same capture as '%s': give one of them", paths[copy], paths[of]);
-		return false;
 	}
 	if (kb_captures_agree(captures, count, &conflict))
 		return true;

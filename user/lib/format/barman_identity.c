@@ -66,7 +66,9 @@ bool barman_same_session(const struct kb_barman *a, const struct kb_barman *b)
 
 static bool may_be_copy(const struct kb_barman *a, const struct kb_barman *b)
 {
-	return barman_same_session(a, b) && a->header.total_written == b->header.total_written &&
+	/* what is of CPUs that did nothing doubles nothing */
+	return a->nr_segments && a->segments[0].start < a->segments[0].end && barman_same_session(a, b) &&
+	       a->header.total_written == b->header.total_written &&
 	       a->header.last_timestamp == b->header.last_timestamp;
 }
 

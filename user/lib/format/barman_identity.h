@@ -16,7 +16,7 @@ bool barman_same_session(const struct kb_barman *a, const struct kb_barman *b);
 
 /*
  * The index of the first of @nr captures that is a copy of another one, and @of, the one before it;
- * @nr: there is none. For few captures: it compares each with each.
+ * @nr: there is none, but for captures without records. For few captures: it compares each with each.
  */
 unsigned int barman_find_copy(struct kb_barman *const *captures, unsigned int nr, unsigned int *of);
 

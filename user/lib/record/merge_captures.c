@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "format/barman_identity.h"
 #include "record/capture_tables.h"
 #include "record/merge_captures.h"
 
@@ -70,6 +71,7 @@ bool kb_captures_agree(struct kb_barman *const *captures, unsigned int count,
 		       struct kb_merge_conflict *conflict)
 {
 	const struct kb_header *a = kb_barman_header(captures[0]);
+	unsigned int of = 0, copy;
 
 	for (unsigned int i = 1; i < count; i++) {
 		const struct kb_header *b = kb_barman_header(captures[i]);
@@ -97,6 +99,9 @@ bool kb_captures_agree(struct kb_barman *const *captures, unsigned int count,
 				return disagree(conflict, k, i, "their counters of a core differ");
 		}
 	}
+	copy = barman_find_copy(captures, count, &of);
+	if (copy < count)
+		return disagree(conflict, of, copy, "they are the same capture: give one of them");
 	return true;
 }
 

@@ -17,7 +17,7 @@ struct kb_merge_conflict {
 
 /*
  * Whether the captures can be merged. They must have the same layout, clock and custom series,
- * and the same counters for each core. If not, fills @conflict.
+ * and the same counters for each core; none is a copy of another one. If not, fills @conflict.
  */
 bool kb_captures_agree(struct kb_barman *const *captures, unsigned int count,
 		       struct kb_merge_conflict *conflict);
