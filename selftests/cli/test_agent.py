@@ -14,6 +14,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+import preload
 import tap
 import test_record
 from test_record import check, fake
@@ -380,6 +381,32 @@ def records_that_are_lost_are_trouble_until_none_are(tmp):
                       "the loss is no trouble")[0]
         assert state["health"] == "trouble", state
         running.child.send_signal(signal.SIGTERM)
+
+
+# A disk that does not answer while there is a file.
+STUCK = """
+#include <stdlib.h>
+#include <unistd.h>
+int fsync(int fd)
+{
+	while (!access(getenv("STUCK"), F_OK))
+		usleep(10000);
+	return fdatasync(fd);
+}
+"""
+
+
+def a_disk_that_does_not_answer_is_trouble_until_it_does(tmp):
+    hold = os.path.join(tmp, "hold")
+    with open(hold, "wb"):
+        pass
+    stuck = preload.build(tmp, "stuck", STUCK)
+    configure(tmp, session="file_time = 1s\nbuffer = 1M")
+    with Running(tmp, env=fake(LD_PRELOAD=f"{test_record.FAKE}:{stuck}", STUCK=hold)):
+        until(lambda: "does not answer" in state_of(tmp)["folder.trouble"], "it is not seen")
+        assert state_of(tmp)["health"] == "trouble" and not captures(tmp)
+        os.remove(hold)
+        until(lambda: captures(tmp) and state_of(tmp)["health"] == "well", "it stays in trouble")
 
 
 def an_agent_that_hangs_is_told(tmp):

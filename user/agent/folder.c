@@ -41,6 +41,7 @@ struct agent_folder {
 	pthread_cond_t work, done;
 	struct job *first, **last;
 	bool stop, busy;
+	int64_t job_ms;			/* when the thread began with a file; 0: it has none */
 	/* Of the thread alone: what was removed and not said yet, and when to say it. */
 	struct agent_folder_counts unsaid;
 	int64_t say_ms;
@@ -311,12 +312,14 @@ static void *finish_files(void *context)
 		folder->first = job->next;
 		if (!folder->first)
 			folder->last = &folder->first;
+		folder->job_ms = kb_clock_ms();
 		pthread_mutex_unlock(&folder->lock);
 		bytes = give_name(folder, job, why);
 		close(job->fd);
 		free(job);
 		keep_bound(folder);
 		pthread_mutex_lock(&folder->lock);
+		folder->job_ms = 0;
 		folder->counts.written += bytes > 0;
 		folder->counts.written_bytes += bytes ? bytes - 1 : 0;
 		folder->counts.failed += !bytes;
@@ -486,6 +489,7 @@ void agent_folder_counts(struct agent_folder *folder, struct agent_folder_counts
 {
 	pthread_mutex_lock(&folder->lock);
 	*counts = folder->counts;
+	counts->waits_ms = folder->job_ms ? kb_clock_ms() - folder->job_ms : 0;
 	pthread_mutex_unlock(&folder->lock);
 }
 

@@ -33,6 +33,7 @@ struct agent_folder_counts {
 	uint64_t files, bytes;			/* there are now */
 	uint64_t failed;			/* files that the disk did not take */
 	char trouble[256];			/* why the last file did not get its name; "": it has it */
+	int64_t waits_ms;			/* how long a file has waited for the disk now */
 };
 
 struct agent_folder;

@@ -20,6 +20,7 @@
 
 #define OLD_NS		(60 * KB_NS_PER_S)	/* who has not written for so long hangs */
 #define RECENT_MS	20000			/* for so long a loss is trouble */
+#define STUCK_MS	20000			/* a disk that takes longer for a file hangs */
 #define MODULE_VERSION	"/sys/module/kbarman/version"
 
 static bool is_recent(int64_t ms)
@@ -73,9 +74,14 @@ static void put_session(FILE *file, const struct agent_session *session)
 	fprintf(file, "session.%s.trouble=%s\n", name, trouble_of(session));
 }
 
+static const char *trouble_of_folder(const struct agent_folder_counts *folder)
+{
+	return folder->waits_ms > STUCK_MS ? "the disk does not answer: captures wait for it" : folder->trouble;
+}
+
 int agent_state_write(const char *path, const struct agent_state *state)
 {
-	bool well = !state->trouble[0] && !state->config_trouble[0] && !state->folder.trouble[0] &&
+	bool well = !state->trouble[0] && !state->config_trouble[0] && !trouble_of_folder(&state->folder)[0] &&
 		    state->nr_sessions == state->wanted;
 	char temporary[PATH_MAX], module[64];
 	FILE *file;
@@ -101,7 +107,7 @@ int agent_state_write(const char *path, const struct agent_state *state)
 		state->config_hash, state->config_ns, state->config_trouble);
 	fprintf(file, "sessions=%u\nsessions_wanted=%u\n", state->nr_sessions, state->wanted);
 	fprintf(file, "folder.files=%" PRIu64 "\nfolder.bytes=%" PRIu64 "\nfolder.trouble=%s\n",
-		state->folder.files, state->folder.bytes, state->folder.trouble);
+		state->folder.files, state->folder.bytes, trouble_of_folder(&state->folder));
 	fprintf(file, "written.files=%" PRIu64 "\nwritten.bytes=%" PRIu64 "\n", state->folder.written,
 		state->folder.written_bytes);
 	fprintf(file, "removed.files=%" PRIu64 "\nremoved.bytes=%" PRIu64 "\n", state->folder.removed,
