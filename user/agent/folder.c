@@ -269,14 +269,14 @@ static uint64_t give_name(struct agent_folder *folder, const struct job *job, ch
 	snprintf(name, sizeof(name), "%.*s%s", (int)stem, job->name, WHOLE);
 	if (fsync(job->fd) || fstat(job->fd, &st) ||
 	    renameat(folder->fd, job->name, folder->fd, name)) {
-		snprintf(why, 256, "%s/%s is lost: %s", folder->path, job->name, strerror(errno));
-		agent_say(AGENT_ERROR, "%s", why);
+		snprintf(why, 256, "%.99s is lost: %.99s", job->name, strerror(errno));
+		agent_say(AGENT_ERROR, "%s/%s", folder->path, why);
 		return 0;
 	}
 	link_last(folder, name);
 	if (fsync(folder->fd)) {
-		snprintf(why, 256, "%s: %s", folder->path, strerror(errno));
-		agent_say(AGENT_ERROR, "%s", why);
+		snprintf(why, 256, "the folder is not on the disk: %.99s", strerror(errno));
+		agent_say(AGENT_ERROR, "%s: %s", folder->path, why);
 		return 0;
 	}
 	return (uint64_t)st.st_blocks * BLOCK_BYTES + 1;
