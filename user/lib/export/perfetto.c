@@ -1046,6 +1046,21 @@ static void write_event(struct perfetto *x)
 	}
 }
 
+/* trace_processor lets tasks run until its last event. The capture may end later. */
+static void end_running(struct perfetto *x, uint32_t core)
+{
+	uint64_t timestamp = x->trace->walk.event.timestamp;
+	struct kb_read_cpu *cpu = kb_read_cpu(&x->read, core);
+	struct kb_task_name from, idle;
+
+	if (!cpu->running)
+		return;
+	from = *kb_names_task(x->trace->names, cpu->running, timestamp);
+	idle = *kb_names_task(x->trace->names, 0, timestamp);
+	write_whole_switch(x, core, clock_of(x, kb_shown_last(x->trace)), cpu->running, &from,
+			   KB_FTRACE_RUNNING, 0, &idle);
+}
+
 static void write_end(struct perfetto *x)
 {
 	struct kb_slice slice;
@@ -1054,6 +1069,8 @@ static void write_end(struct perfetto *x)
 	while (kb_shown_end(x->trace, &slice))
 		if (slice.kind == KB_SLICE_LOST)
 			write_lost(x, &slice);
+	for (i = 0; i < x->header->max_cores && i < MAX_CPUS; i++)
+		end_running(x, i);
 	for (i = 0; i < BUNDLES; i++)
 		flush_bundle(x, &x->bundles[i]);
 }
