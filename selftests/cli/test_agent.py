@@ -451,6 +451,11 @@ def files_that_are_none_are_told(tmp):
     done = agent(tmp, "--check")
     assert done.returncode == 2 and "no regular file" in done.stderr, done
     os.remove(os.path.join(tmp, "conf"))
+    # one line without an end
+    with open(os.path.join(tmp, "conf"), "wb") as file:
+        file.truncate(1 << 40)
+    done = agent(tmp, "--check")
+    assert done.returncode == 2 and "File too large" in done.stderr, done
     configure(tmp)
     os.mkdir(os.path.join(tmp, "state"))
     done = agent(tmp, "--check")

@@ -436,6 +436,11 @@ def damaged_files_of_the_spool_are_left_alone(tmp):
         result = push(url, "--retry", 0, "--spool", spool, "--spool-only")
         assert result.returncode == 1 and "not a whole request" in result.stderr, (data, result)
     assert os.path.exists(first) and os.path.exists(second)
+    # nobody writes to this one, and it is not waited for
+    os.remove(first)
+    os.mkfifo(first)
+    result = push(url, "--retry", 0, "--spool", spool, "--spool-only")
+    assert result.returncode == 1 and "not a whole request" in result.stderr, result
 
 
 def a_signal_keeps_what_is_not_sent(tmp):

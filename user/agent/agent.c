@@ -28,6 +28,7 @@
 #include "state.h"
 #include "trigger_list.h"
 
+#define CONFIG_MAX	(1 << 20)	/* bytes */
 #define AGENT_NICE	(-10)
 #define STATE_MS	5000		/* between two writings of the state */
 #define PSI_WINDOW_US	2000000		/* and multiples of it are for everybody */
@@ -81,13 +82,13 @@ static FILE *open_config(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	FILE *file;
-	struct stat st;
+	struct stat st = { 0 };
 
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > CONFIG_MAX) {
 		close(fd);
-		errno = ESPIPE;
+		errno = S_ISREG(st.st_mode) ? EFBIG : ESPIPE;
 		return NULL;
 	}
 	file = fdopen(fd, "r");
