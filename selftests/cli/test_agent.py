@@ -445,6 +445,22 @@ def pressure_that_the_unit_may_not_have_is_told(tmp):
         assert ("multiple of 2s" in done.stderr) == told, done
 
 
+def pressure_that_the_kernel_refuses_takes_no_other_trigger_away(tmp):
+    configure(tmp, session="trigger = psi:memory.full>10% offcpu:*>1ns\nevery = 1s\nbuffer = 256K")
+    for right in "-sys_resource", "-all":
+        command = ["setpriv", "--bounding-set", right, "--inh-caps", right]
+        if not subprocess.run([*command, "true"], capture_output=True, check=False).returncode:
+            break
+    else:
+        raise tap.Skip("only root can give up a right")
+    with Running(tmp, before=lambda: os.execvpe(command[0], [*command, AGENT, "-c", os.path.join(tmp, "conf")],
+                                                fake())) as running:
+        until(lambda: captures(tmp), "no moment")
+        until(lambda: "psi:memory.full" in state_of(tmp)["session.all.trouble"], "it is no trouble")
+        assert state_of(tmp)["health"] == "trouble" and "only its other triggers" in running.text(), running.text()
+    assert running.status == 0, running.said
+
+
 def files_that_are_none_are_told(tmp):
     """A FIFO that nobody writes to is not waited for."""
     os.mkfifo(os.path.join(tmp, "conf"))

@@ -37,7 +37,7 @@ static const char *trouble_of(const struct agent_session *session)
 		return "records were lost just now: raise 'buffer'";
 	if (is_recent(session->moments.missed_ms))
 		return "moments were overwritten just now: raise 'buffer'";
-	return "";
+	return session->moments.absent;
 }
 
 /* The version of the module that is loaded; "": there is none. */

@@ -25,6 +25,22 @@ void agent_moments_release(struct agent_moments *moments)
 	*moments = (struct agent_moments){ 0 };
 }
 
+/* The triggers but those of PSI. NULL: none is left, or there is no memory. */
+static struct kb_triggers *without_pressure(const struct kb_triggers *triggers)
+{
+	struct kb_triggers *others;
+	struct kb_error err;
+	int ret = kb_triggers_create(&others, &err);
+
+	for (uint32_t i = 0; !ret && i < kb_triggers_nr(triggers); i++)
+		if (kb_triggers_get(triggers, i)->kind != KB_TRIGGER_PSI)
+			ret = kb_triggers_add(others, kb_triggers_get(triggers, i)->text, &err);
+	if (!ret && kb_triggers_nr(others))
+		return others;
+	kb_triggers_destroy(others);
+	return NULL;
+}
+
 int agent_moments_watch(struct agent_moments *moments, const struct agent_wanted *wanted,
 			struct kb_device *device, struct kb_error *err)
 {
@@ -34,7 +50,21 @@ int agent_moments_watch(struct agent_moments *moments, const struct agent_wanted
 		.every_ns = wanted->every_seconds * (uint64_t)KB_NS_PER_S,
 	};
 
-	return kb_watch_create(&moments->watch, device, moments->triggers, &how, err);
+	int ret = kb_watch_create(&moments->watch, device, moments->triggers, &how, err);
+	struct kb_triggers *others = ret ? without_pressure(moments->triggers) : NULL;
+
+	/* The kernel may not give PSI: that takes no other trigger away. */
+	if (!others || kb_triggers_nr(others) == kb_triggers_nr(moments->triggers) ||
+	    kb_watch_create(&moments->watch, device, others, &how, NULL)) {
+		kb_triggers_destroy(others);
+		return ret;
+	}
+	kb_triggers_destroy(moments->triggers);
+	moments->triggers = others;
+	snprintf(moments->absent, sizeof(moments->absent), "%s", kb_error_text(err));
+	agent_say(AGENT_ERROR, "session %s: only its other triggers are watched: %s", moments->session,
+		  moments->absent);
+	return 0;
 }
 
 void agent_moments_totals(const struct agent_moments *moments, struct kb_watch_totals *totals)

@@ -26,6 +26,7 @@ struct agent_moments {			/* zeroed: none */
 	int64_t missed_ms;		/* when something was not seen or overwritten last; 0: never */
 	uint64_t lost_at_trouble;	/* moments without a capture when the trouble began */
 	char trouble[256];		/* why the last moment has no capture; "": it has one */
+	char absent[256];		/* why triggers of PSI are not watched; "": they are */
 };
 
 /* Takes the triggers of @wanted. agent_moments_release() in any case. */
