@@ -16,7 +16,7 @@
 #define NS	9	/* digits */
 #define CPU_TEXT 16
 
-static const char reason[] = "reason", what[] = "what";	/* labels of facts; the first has CPUs */
+static const char by_reason[] = "reason", by_what[] = "what";	/* labels of facts; the first has CPUs */
 
 static const char *cpu_text(const struct kb_om_sums *sums, uint32_t number, char text[CPU_TEXT])
 {
@@ -188,7 +188,7 @@ static void put_zeros(struct kb_om_put *put, const struct kb_om_sums *sums,
 
 	for (unsigned int i = 0; name(i); i++) {
 		const char *const labels[] = {
-			label, name(i), label == what ? NULL : "cpu", cpu_text(sums, cpu, text), NULL,
+			label, name(i), label == by_what ? NULL : "cpu", cpu_text(sums, cpu, text), NULL,
 		};
 
 		if (!has_row(rows, cpu, name(i)))
@@ -207,16 +207,16 @@ static void put_facts(struct kb_om_put *put, const struct kb_om_sums *sums,
 		const struct kb_om_row *row = &rows->rows[i];
 		const char *const labels[] = {
 			label, row->other ? "other" : row->text,
-			label == what ? NULL : "cpu",
+			label == by_what ? NULL : "cpu",
 			row->other ? "other" : cpu_text(sums, row->a, cpu), NULL,
 		};
 
 		kb_om_line(put, NULL, labels, row->values[KB_OM_COUNT], 0);
 	}
-	for (uint32_t i = 0; label != what && i <= sums->nr_cpus; i++)
+	for (uint32_t i = 0; label != by_what && i <= sums->nr_cpus; i++)
 		if (sums->cpus[i].seen)
 			put_zeros(put, sums, rows, i, label, name);
-	if (label == what)
+	if (label == by_what)
 		put_zeros(put, sums, rows, 0, label, name);
 }
 
@@ -232,7 +232,7 @@ static void put_missing(struct kb_om_put *put, const struct kb_om_sums *sums)
 {
 	kb_om_head(put, "kbarman_records_lost", KB_OM_COUNTER, NULL,
 		   "Records that found no room in a buffer.");
-	put_facts(put, sums, &sums->lost, reason, kb_loss_name);
+	put_facts(put, sums, &sums->lost, by_reason, kb_loss_name);
 	put_counter(put, "kbarman_records_overwritten",
 		    "Records that younger ones replaced in a buffer, read before or not.",
 		    sums->overwritten);
@@ -241,10 +241,10 @@ static void put_missing(struct kb_om_put *put, const struct kb_om_sums *sums)
 	put_cpus(put, sums, offsetof(struct kb_om_cpu, unread_ns), NS);
 	kb_om_head(put, "kbarman_rows_missed", KB_OM_COUNTER, NULL,
 		   "Tasks, mappings and other facts that found no room in a table.");
-	put_facts(put, sums, &sums->missed, what, kb_miss_name);
+	put_facts(put, sums, &sums->missed, by_what, kb_miss_name);
 	kb_om_head(put, "kbarman_pmu_stops", KB_OM_COUNTER, NULL,
 		   "How often the first counter of a CPU stopped.");
-	put_facts(put, sums, &sums->stopped, reason, kb_stop_name);
+	put_facts(put, sums, &sums->stopped, by_reason, kb_stop_name);
 	put_counter(put, "kbarman_gaps", "Times in which records are missing.", sums->gaps);
 	kb_om_head(put, "kbarman_waits_left_out", KB_OM_COUNTER, NULL,
 		   "Waits that are in no histogram: they overlap a gap (cut), no wakeup ended them "
