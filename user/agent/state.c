@@ -19,7 +19,7 @@
 #include "state.h"
 
 #define OLD_NS		(60 * KB_NS_PER_S)	/* who has not written for so long hangs */
-#define RECENT_MS	20000			/* for so long a loss is trouble */
+#define RECENT_MS	15000			/* for so long a loss is trouble */
 #define STUCK_MS	20000			/* a disk that takes longer for a file hangs */
 #define MODULE_VERSION	"/sys/module/kbarman/version"
 
