@@ -418,6 +418,20 @@ def percent_limit_says_what_it_hides(tmp):
         assert tap.run("report", "--percent-limit", bad, cwd=tmp).returncode == 2, bad
 
 
+def tasks_of_one_name_are_told(tmp):
+    """The first table is by name."""
+    capture = Maker(counters=[17], facts={"counter.0.0": "cycles"})
+    for task, name in (7, "server"), (8, "server"), (9, "server"), (10, "client"):
+        capture.task(task, name)
+        capture.sample(0, 1000 + task, task, 0x1000, [100])
+    path = capture.save(os.path.join(tmp, "a.cap"))
+    text = tap.run("report", path).stdout
+    assert text.count("'server' is 3 tasks: --sort tid,image,symbol lists each") == 1, text
+    assert "'client' is" not in text
+    for sort in "tid,image", "image,symbol":
+        assert " tasks: --sort" not in tap.run("report", "--sort", sort, path).stdout, sort
+
+
 def losses_are_always_said(tmp):
     path = os.path.join(tmp, "lossy.cap")
     capture = Maker(cores=4, facts={"written.0": "5", "lost.3.full": "42", "lost.0.nested": "1",

@@ -290,6 +290,50 @@ static void put_symbol_row(const struct report_text *report, const struct column
 	text_printf(report, "\n");
 }
 
+#define NAMESAKES_TASKS	10000	/* of more, nobody says how many have one name */
+#define NAMESAKES_LINES	3
+
+/* How many tasks with samples had that name in their first one. */
+static uint32_t count_namesakes(const struct report_text *report, const char *name)
+{
+	const struct kb_sample_table *table = &report->got->tasks;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < table->nr_work; i++)
+		nr += !strcmp(kb_report_sample(table, i).task, name);
+	return nr;
+}
+
+static bool was_before(const struct kb_sample_table *table, uint32_t i, const char *name)
+{
+	while (i--)
+		if (!strcmp(kb_report_sample(table, i).task, name))
+			return true;
+	return false;
+}
+
+/* Rows are by name: who has several processes of one name wants to know it. */
+static void put_namesakes(const struct report_text *report, uint32_t shown)
+{
+	const struct kb_sample_table *table = &report->got->samples;
+	unsigned int lines = 0;
+
+	if (!(report->how->sort & KB_SORT_TASK) || report->how->sort & KB_SORT_TID ||
+	    report->got->tasks.nr_work > NAMESAKES_TASKS)
+		return;
+	for (uint32_t i = 0; i < shown && lines < NAMESAKES_LINES; i++) {
+		const char *name = kb_report_sample(table, i).task;
+		uint32_t nr = was_before(table, i, name) ? 0 : count_namesakes(report, name);
+
+		if (nr < 2)
+			continue;
+		lines++;
+		text_printf(report, "# '");
+		text_put(report, name, 0);
+		text_printf(report, "' is %" PRIu32 " tasks: --sort tid,image,symbol lists each\n", nr);
+	}
+}
+
 void text_put_symbols(const struct report_text *report)
 {
 	const struct kb_sample_table *table = &report->got->samples;
@@ -310,6 +354,7 @@ void text_put_symbols(const struct report_text *report)
 		rest -= row.weight;
 	}
 	put_rest(report, table->nr_work - shown, rest, report->got->totals.weight);
+	put_namesakes(report, shown);
 }
 
 void text_put_task_samples(const struct report_text *report)
