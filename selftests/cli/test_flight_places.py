@@ -143,7 +143,7 @@ def who_makes_names_in_tmp_stops_no_recorder_of_others(tmp):
     """Without XDG_RUNTIME_DIR the files are in a folder that the user alone has."""
     if os.getuid():
         raise tap.Skip("it takes root to be two users")
-    user = 3_000_000_000 + os.getpid()
+    user = 60_000 + os.getpid() % 5000
     folder, place = f"/tmp/kbarman-{user}", os.path.join(tmp, "place")
     env = {key: value for key, value in recorder.fake(FAKE_RATE=1).items()
            if key not in ("KBARMAN_RUNTIME_DIR", "XDG_RUNTIME_DIR")}
