@@ -581,7 +581,7 @@ def the_units_heal(tmp):
     assert keys["StartLimitIntervalSec"] == ["0"] and keys["Restart"] == ["always"]
     assert keys["RestartPreventExitStatus"] == ["2"]
     flight = unit("kbarman-flight.service")
-    assert flight["Restart"] == ["on-abnormal"]
+    assert flight["Restart"] == ["on-abnormal"] and flight["StartLimitIntervalSec"] == ["0"]
     # a module that is loaded later starts them
     assert keys["WantedBy"] == flight["WantedBy"] == ["multi-user.target dev-kbarman.device"]
     with open(os.path.join(HERE, "..", "..", "packaging", "70-kbarman.rules"), encoding="utf-8") as file:
