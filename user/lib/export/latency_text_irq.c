@@ -151,6 +151,21 @@ static bool has_misses(const struct latency_text *text)
 	return sources && strstr(sources, "freq");
 }
 
+/* Why does a capture that would have them have no misses? Linux tells of them from 6.1 on. */
+static const char *why_no_misses(const struct latency_text *text)
+{
+	const char *release = kb_barman_fact(text->put.barman, "release");
+	unsigned int major, minor;
+
+	if (!release || sscanf(release, "%u.%u", &major, &minor) != 2)
+		return "Linux said of no state that it was too deep or not deep enough: it does so "
+		       "from 6.1 on.";
+	return major > 6 || (major == 6 && minor >= 1) ?
+		       "Linux said of no state that it was too deep or not deep enough." :
+		       "This kernel does not say which states were too deep or not deep enough: Linux "
+		       "does so from 6.1 on.";
+}
+
 static void put_miss(const struct latency_text *text, const struct kb_halt_miss *miss)
 {
 	const struct kb_origin task = { .kind = KB_TILE_TASK, .id = miss->task_id };
@@ -209,9 +224,7 @@ void latency_put_halts(const struct latency_text *text)
 	}
 	text_put_title(&text->put, "Halts, and what ended them (times in us)");
 	if (!text->got->whats[KB_WHAT_IDLE_MISS])
-		text_printf(&text->put, "# %s\n#\n", has_misses(text) ?
-			    "Linux said of no state that it was too deep or not deep enough: it does so "
-			    "from 6.1 on." :
+		text_printf(&text->put, "# %s\n#\n", has_misses(text) ? why_no_misses(text) :
 			    "The capture does not say which states were too deep or not deep enough.");
 	text_printf(&text->put, "#     CPU    State          Halts        Mean  Too deep"
 		    "        Mean  Too shallow        Mean  Name\n#\n");
