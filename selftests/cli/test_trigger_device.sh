@@ -55,11 +55,11 @@ each_has_its_capture() {
 	done
 }
 
-# watch OPTION... -- COMMAND...: record with triggers, beside other work
+# watch OPTION... -- COMMAND...: record with triggers, beside other work; saving symbols would be more of it
 watch() {
 	busy &
 	work=$!
-	"$KBARMAN" record -a -o out "$@" >said 2>&1
+	"$KBARMAN" record -a -o out --no-bundle "$@" >said 2>&1
 	status=$?
 	touch stop
 	wait $work

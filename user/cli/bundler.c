@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +16,8 @@ static void child(const char *path)
 {
 	sigset_t none;
 
+	/* not before others, as the recorder is */
+	setpriority(PRIO_PROCESS, 0, 0);
 	/* What ends the recorder is for the recorder, which waits for this process. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
