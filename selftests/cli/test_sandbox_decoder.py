@@ -417,14 +417,16 @@ def decoder_that_hangs_is_waited_for_once(tmp):
     assert len(named) == 1, (named, done)
 
 
-def snapshot_reads_no_file_of_others(tmp):
+def snapshot_leaves_files_of_others_to_decoders(tmp):
+    """For the symbols, which `bundle` saves beside it."""
     want()
     attack = Attack(tmp, ["nothing"])
     done = tap.run("snapshot", "-o", "out.cap", cwd=tmp,
                    env=attack.with_device(FAKE_RUNNING="1"))
     assert done.returncode == 0 and os.path.exists(os.path.join(tmp, "out.cap")), done
     results, in_verb = attack.slots()
-    assert results == {"nothing": ""} and not in_verb, (results, in_verb)
+    assert results == {"nothing": "failed 0"} and not in_verb, (results, in_verb)
+    assert images_with_names(os.path.join(tmp, "out.cap.symbols")) == set(attack.images), done
 
 
 def snapshot_has_stacks_unwound_by_decoders(tmp):
