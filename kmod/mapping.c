@@ -32,10 +32,12 @@ static int path_prepend(char **at, int room, const char *text, int length)
  */
 static int path_prepend_name(char **at, int room, const struct dentry *dentry)
 {
-	char name[NAME_MAX + 1];
+	char name[NAME_MAX + 1], *to = name;
 	ssize_t length;
 
-	length = data_race(strscpy(name, (const char *)READ_ONCE(dentry->d_name.name),
+	/* A compiler that knows the size has the name looked through first, a byte at a time. */
+	OPTIMIZER_HIDE_VAR(to);
+	length = data_race(strscpy(to, (const char *)READ_ONCE(dentry->d_name.name),
 				   sizeof(name)));
 	return length < 0 ? length : path_prepend(at, room, name, length);
 }

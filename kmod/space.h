@@ -144,7 +144,8 @@ struct kbarman_spaces {
 struct kbarman_walk_batch {
 	unsigned int nr, bytes;
 	struct kbarman_mapping mappings[64];
-	char names[4 * PATH_MAX];	/* `bytes` are in use */
+	char names[PATH_MAX + 1024];	/* `bytes` are in use: one is long at most, because a lock
+					 * is held meanwhile */
 };
 
 /* The most memory that kmalloc() uses for @size bytes. */
