@@ -140,12 +140,11 @@ struct kbarman_spaces {
 	int steps_left, tries_left;	/* what is left of KBARMAN_HURRY_STEPS and _TRIES */
 };
 
-/* Mappings that a walk has copied while it held locks. */
+/* Mappings that a walk has copied while it held locks: few, and one long name at most. */
 struct kbarman_walk_batch {
 	unsigned int nr, bytes;
-	struct kbarman_mapping mappings[64];
-	char names[PATH_MAX + 1024];	/* `bytes` are in use: one is long at most, because a lock
-					 * is held meanwhile */
+	struct kbarman_mapping mappings[8];
+	char names[PATH_MAX + 512];	/* `bytes` are in use */
 };
 
 /* The most memory that kmalloc() uses for @size bytes. */

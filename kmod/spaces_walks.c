@@ -11,9 +11,9 @@
 #include "mm_user.h"
 #include "space.h"
 
-#define WALK_LOCKED	128	/* mappings of any kind that are looked at without a pause: a task
+#define WALK_LOCKED	16	/* mappings of any kind that are looked at without a pause: a task
 				 * may wait to exit */
-#define WALK_SLICE	8	/* times that one slice does this */
+#define WALK_SLICE	64	/* times that one slice does this */
 #define WALK_PAUSE	HZ	/* jiffies from the end of a walk to the next walk of the same
 				 * address space */
 #define MAX_PAUSE	(2 * HZ)

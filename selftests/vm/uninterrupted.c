@@ -161,7 +161,7 @@ static void map_in_threads(void)
 			lost("no thread");
 	for (unsigned int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	usleep(500000);		/* rows are made */
+	usleep(2500000);	/* rows are made, also of what the queue left out: once a second */
 }
 
 /* A process that maps, moves and unmaps code for long: its rows are ended and made anew. */
