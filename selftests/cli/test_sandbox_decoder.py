@@ -330,9 +330,13 @@ def refused_in(tmp, deeds, verbs=None):
     results, _ = free.slots()
     assert done.returncode == 0 and set(results.values()) == {"done"}, (results, done)
     for verb in verbs or VERBS:
-        attack = Attack(tmp, deeds)
-        done, _ = VERBS[verb](attack)
-        results, in_verb = attack.slots()
+        # `top` ends after a time, whatever was decoded by then
+        for options in ([], ["-d", "4"], ["-d", "30"]) if verb == "top" else ([],):
+            attack = Attack(tmp, deeds)
+            done, _ = VERBS[verb](attack, *options)
+            results, in_verb = attack.slots()
+            if all(results.values()):
+                break
         assert done.returncode == 0 and not in_verb, (verb, in_verb, done)
         # one that is gone with its deed had said "done" only if it was to be another program
         for deed, result in results.items():
@@ -462,9 +466,11 @@ def keeper_that_was_killed_is_replaced(tmp):
     with subprocess.Popen([tap.KBARMAN, "record", "-a", "-o", "out.cap", "sleep", "60"], cwd=tmp,
                           env=attack.with_device(), stderr=subprocess.PIPE, text=True) as tool:
         wait_for(tmp, "out.cap.partial")
-        keepers = [pid for pid in children_of(tool.pid) if os.getsid(pid) == pid]
-        assert len(keepers) == 1, keepers
-        os.kill(keepers[0], signal.SIGKILL)
+        def keepers():
+            return [pid for pid in children_of(tool.pid) if os.getsid(pid) == pid]
+        tap.until(keepers, "a keeper")
+        assert len(keepers()) == 1, keepers()
+        os.kill(keepers()[0], signal.SIGKILL)
         tool.send_signal(signal.SIGTERM)
         _, err = tool.communicate(timeout=300)
     assert images_with_names(os.path.join(tmp, "out.cap.symbols")) == set(attack.images), err
