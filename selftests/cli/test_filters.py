@@ -350,6 +350,10 @@ CLOCKS = [
     ("XXX-2", "00:13:20.000505,2023-11-15 00:13:20.001205", "0.0005,0.0012"),
     # midnight is the beginning
     ("XXX-1:46:40", "23:59:59,00:00:00.000305", ",0.0003"), ("XXX-1:46:40", "23:59,00:00:01", ","),
+    # each time alone is nearest to the beginning on another day
+    ("XXX-14:47", "00:00,23:59:59", ","), ("XXX-14:47", "14:00,23:59", "5,6"), ("UTC0", "09:00,22:14", ","),
+    ("UTC0", "00:30,22:13:20.000305", ",0.0003"), ("XXX12", "10:13:20.000505,23:30", "0.0005,"),
+    ("XXX-2", "1970-01-01 00:30,", ","),
 ]
 
 
@@ -385,6 +389,7 @@ def wrong_values_are_refused_by_all(tmp):
     for verb in ("script",), ("report",), ("convert", "--to", "heph", "-o", os.path.join(tmp, "x")):
         for bad, word in (("--time=10:00,09:00", "FROM,TO"), ("--time=10:00Z,", "FROM,TO"),
                           ("--time=24:00,", "FROM,TO"), ("--time=2023-11-31T,", "FROM,TO"),
+                          ("--time=2023-11-31 10:00,", "FROM,TO"), ("--time=,2023-02-29T10:00Z", "FROM,TO"),
                           ("--time=2,1", "FROM,TO"), ("--time=1", "FROM,TO"), ("--time=a,b", "FROM,TO"),
                           ("--tid=x", "number"), ("--cpu=0-", "0-"), ("-Cx", "x")):
             done = tap.run(*verb, bad, path)

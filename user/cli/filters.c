@@ -64,8 +64,11 @@ static bool parse_clock(const char *text, size_t length, uint64_t *ns, enum kb_f
 	tm = (struct tm){ .tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day,
 			  .tm_hour = hour, .tm_min = minute };
 	*clock = date ? KB_FILTER_UNIX : KB_FILTER_OF_DAY;
-	if (!since_1970(&tm, !date || *rest, &whole))
+	/* a day that its month does not have becomes one of the next month */
+	if (!since_1970(&tm, !date || *rest, &whole) || tm.tm_mday != day)
 		return false;
+	/* 1970 begins earlier in the east than in UTC */
+	whole = whole > 0 ? whole : 0;
 	*ns = (uint64_t)whole * NS_PER_S + (uint64_t)(seconds * 1e9 + 0.5);
 	return true;
 }

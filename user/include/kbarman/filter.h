@@ -34,7 +34,8 @@ enum kb_filter_clock {
 	KB_FILTER_CAPTURE,	/* ns since kb_trace_first() */
 	KB_FILTER_UNIX,		/* ns since 1970, UTC */
 	KB_FILTER_OF_DAY,	/* ns since midnight, in local time, of the day on which it is nearest to
-				 * the beginning of the capture */
+				 * the beginning of the capture; if `until' came in front of `from'
+				 * so, the nearer one says the day */
 };
 
 /* What is wanted. All zero behind `size`: everything. */

@@ -73,15 +73,45 @@ static inline int64_t kb_wanted_end(const struct kb_wanted *wanted, enum kb_filt
 					    kb_wanted_of_day(wanted->trace, moment);
 }
 
-/* The time that is wanted, as kb_barman_ns(), if the filter has one. */
+static inline uint64_t kb_wanted_distance(int64_t a, int64_t b)
+{
+	return a < b ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b;
+}
+
+/*
+ * The time that is wanted, as kb_barman_ns(), if the filter has one. Times of day may be nearest to the
+ * beginning on two days: then that of the nearer one counts, because the time begins before it ends.
+ */
+static inline void kb_wanted_ends(const struct kb_wanted *wanted, int64_t *from, int64_t *until)
+{
+	const struct kb_filter *filter = &wanted->filter;
+	int64_t first = kb_trace_first(wanted->trace);
+
+	*from = kb_wanted_end(wanted, filter->from_clock, filter->from, wanted->from);
+	*until = kb_wanted_end(wanted, filter->until_clock, filter->until, wanted->until);
+	if (*from <= *until || filter->from_clock != KB_FILTER_OF_DAY ||
+	    filter->until_clock != KB_FILTER_OF_DAY)
+		return;
+	if (kb_wanted_distance(*from, first) < kb_wanted_distance(*until, first))
+		*until = (int64_t)((uint64_t)*until + KB_DAY_NS);
+	else
+		*from = (int64_t)((uint64_t)*from - KB_DAY_NS);
+}
+
 static inline int64_t kb_wanted_from(const struct kb_wanted *wanted)
 {
-	return kb_wanted_end(wanted, wanted->filter.from_clock, wanted->filter.from, wanted->from);
+	int64_t from, until;
+
+	kb_wanted_ends(wanted, &from, &until);
+	return from;
 }
 
 static inline int64_t kb_wanted_until(const struct kb_wanted *wanted)
 {
-	return kb_wanted_end(wanted, wanted->filter.until_clock, wanted->filter.until, wanted->until);
+	int64_t from, until;
+
+	kb_wanted_ends(wanted, &from, &until);
+	return until;
 }
 
 static inline bool kb_wanted_time(const struct kb_wanted *wanted, int64_t ns)
