@@ -111,6 +111,20 @@ def the_oldest_captures_make_room(tmp):
     assert done.returncode == 2 and "give --trigger as well" in done.stderr, done
 
 
+def the_newest_stays_where_the_clock_was_set_back(tmp):
+    folder = os.path.join(tmp, "kbarman.triggers")
+    os.mkdir(folder)
+    for name in "99991231T235959.000-signal.cap", "99991231T235959.001-signal.cap":
+        with open(os.path.join(folder, name), "w", encoding="ascii"):
+            pass
+    watcher = Watcher(tmp, "--trigger", "signal:USR2", "--after", "10ms", "--every", "0s", "--folder-max", "1G,1")
+    watcher.child.send_signal(signal.SIGUSR2)
+    watcher.wait_for("oldest capture")
+    watcher.end()
+    path, = of_moments(tmp)
+    assert "9999" not in path and moments(path), path
+
+
 def a_disk_that_others_fill_costs_the_oldest_captures(tmp):
     folder = os.path.join(tmp, "kbarman.triggers")
     os.mkdir(folder)

@@ -280,29 +280,46 @@ static void tell_removed(struct record_trigger *t)
 	t->removed_ms = now;
 }
 
-/* The oldest captures make room; the newest one stays. */
-static void keep_bound(struct record_trigger *t)
+static const char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/*
+ * The oldest captures make room. The one that was just written stays, though the clock may have been
+ * set back; @written NULL: the newest one by name.
+ */
+static void keep_bound(struct record_trigger *t, const char *written)
 {
 	int fd = t->most_bytes ? open(t->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	uint64_t total = 0, excess;
 	glob_t found = { 0 };
+	size_t left;
 
 	if (fd < 0)
 		return;
 	excess = kb_disk_missing(fd, KB_KEEP_FREE_USUAL);
 	close(fd);
 	if (!list_captures(t, &found)) {
-		qsort(found.gl_pathv, found.gl_pathc, sizeof(*found.gl_pathv), by_name);
+		left = found.gl_pathc;
+		qsort(found.gl_pathv, left, sizeof(*found.gl_pathv), by_name);
+		written = written ?: found.gl_pathv[left - 1];
 		for (size_t i = 0; i < found.gl_pathc; i++)
 			total += sides_bytes(found.gl_pathv[i]);
 		if (total > t->most_bytes && total - t->most_bytes > excess)
 			excess = total - t->most_bytes;
-		for (size_t i = 0; i + 1 < found.gl_pathc && (excess || found.gl_pathc - i > t->most); i++) {
-			uint64_t bytes = sides_bytes(found.gl_pathv[i]);
+		for (size_t i = 0; i < found.gl_pathc && (excess || left > t->most); i++) {
+			const char *path = found.gl_pathv[i];
+			uint64_t bytes = sides_bytes(path);
 
-			if (unlink(found.gl_pathv[i]))
+			if (!strcmp(name_of(path), name_of(written)))
 				continue;
-			sides_remove(found.gl_pathv[i]);
+			left--;
+			if (unlink(path))
+				continue;
+			sides_remove(path);
 			excess -= bytes < excess ? bytes : excess;
 			t->removed++;
 		}
@@ -336,11 +353,12 @@ static void write_due(struct record_trigger *t, const struct kb_fired *fired, ui
 	const struct kb_fired first = fired[0];
 	struct kb_watch_written written;
 	struct record_output output;
+	bool is_written = false;
 	char path[PATH_MAX];
 	struct kb_error err;
 
 	record_output_init(&output);
-	keep_bound(t);
+	keep_bound(t, NULL);
 	if (!choose_path(t, path) || record_output_open(&output, path)) {
 		cli_warn("nothing was written of this: %s: %s", first.trigger->text, first.reason);
 		kb_watch_drop(t->watch);
@@ -352,6 +370,7 @@ static void write_due(struct record_trigger *t, const struct kb_fired *fired, ui
 	} else if (record_output_commit(&output)) {
 		t->failed = true;
 	} else {
+		is_written = true;
 		link_symbols(t, &output);
 		if (t->bundler)
 			bundler_begin(t->bundler, path);
@@ -359,7 +378,7 @@ static void write_due(struct record_trigger *t, const struct kb_fired *fired, ui
 		t->failed |= !written.has_moment || written.damaged;
 	}
 	record_output_close(&output);
-	keep_bound(t);
+	keep_bound(t, is_written ? path : NULL);
 }
 
 /* What was not seen is said as soon as it is known, and then now and then. */
