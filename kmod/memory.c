@@ -4,6 +4,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/numa.h>
+#include <linux/page-flags.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -27,8 +28,18 @@ static LIST_HEAD(memory_users);
 static u64 memory_promised;	/* bytes that are not allocated yet */
 static DEFINE_SPINLOCK(memory_lock);	/* protects both */
 
+/*
+ * Before 5.11 a page that a cgroup is charged for is marked in the field that counts its mappings:
+ * it must not be mapped. There nobody is charged.
+ */
+#ifdef PG_kmemcg
+#define CHARGED	0
+#else
+#define CHARGED	__GFP_ACCOUNT
+#endif
+
 /* What is not freed in time kills nobody. */
-#define FLAGS	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_ZERO | __GFP_HIGHMEM | \
+#define FLAGS	(GFP_KERNEL | CHARGED | __GFP_RETRY_MAYFAIL | __GFP_ZERO | __GFP_HIGHMEM | \
 		 __GFP_NOWARN)
 
 int kbarman_memory_promise(u64 bytes)

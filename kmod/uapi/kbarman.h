@@ -447,8 +447,8 @@ struct kbarman_query {
  * up first; if ENOMEM or EDQUOT comes all the same, none is configured. Calls on the session do not
  * wait for a configure of it.
  *
- * The memory is charged to the memory cgroup of the caller. That of a CPU that comes online while
- * the session runs is charged to nobody.
+ * The memory is charged to the memory cgroup of the caller, from Linux 5.11 on. That of a CPU that
+ * comes online while the session runs is charged to nobody.
  *
  *	EBUSY	there are as many sessions as there may be (module parameter `sessions`), or
  *		the descriptor's own session is running
