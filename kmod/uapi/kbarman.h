@@ -356,8 +356,8 @@ enum kbarman_miss {
  * cover the same time as the first counter.
  *
  * A CPU that goes offline has the value KBARMAN_STOPPED_OFFLINE + 1 in any session, also without
- * counters, and records nothing from then on. When it comes back it begins with a task switch that
- * says which task runs, and, without counters, the value 0.
+ * counters, and records nothing from then on. When it comes back it begins as at the start, and has,
+ * without counters, the value 0.
  */
 enum kbarman_stop {
 	KBARMAN_STOPPED_THROTTLED = 0,	/* it overflowed more often than
@@ -663,8 +663,9 @@ struct kbarman_stats {
  *
  * The time begins at timestamp_base, which is the timestamp of the start reading. It is the moment
  * at which all sources are there and the rings open: everything is recorded from then on, up to the
- * stop. Each CPU begins with a task switch that says which task runs. No record is earlier or
- * later, and no row of a table is earlier: what was so before the start has the timestamp_base.
+ * stop. With KBARMAN_SOURCE_SCHED each CPU begins with a task switch that says which task runs, if
+ * that task is recorded. No record is earlier or later, and no row of a table is earlier: what was
+ * so before the start has the timestamp_base.
  *
  *	EINVAL	not configured
  */
