@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Traces: each part is made once, the walk knows what its records mean, and options have a size. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <kbarman/filter.h>
 #include <kbarman/losses.h>
 #include <kbarman/names.h>
+#include <kbarman/progress.h>
 #include <kbarman/report.h>
 #include <kbarman/trace.h>
 
@@ -221,6 +223,34 @@ static void test_options(const void *data, size_t size)
 	kb_trace_close(NULL);
 }
 
+static void remove_capture(void *path, const char *what, uint64_t done, uint64_t total)
+{
+	(void)what, (void)done, (void)total;
+	unlink(path);
+}
+
+/* As the bound of a folder does it. */
+static void test_removed(const void *data, size_t size)
+{
+	char folder[] = "/tmp/kbarman-trace.XXXXXX", path[64], symbols[80];
+	struct kb_error err;
+	FILE *file;
+
+	must(!mkdtemp(folder), "a folder");
+	snprintf(path, sizeof(path), "%s/a.cap", folder);
+	snprintf(symbols, sizeof(symbols), "%s.symbols", path);
+	file = fopen(path, "w");
+	must(!file || fwrite(data, 1, size, file) != size || fclose(file), "a file");
+	tap_is(kb_capture_save_symbols(path, NULL, NULL, NULL, &err) || unlink(symbols), 0,
+	       "symbols_are_saved_beside_a_capture");
+	kb_progress_listen(remove_capture, path);
+	tap_is(kb_capture_save_symbols(path, NULL, NULL, NULL, &err), -ENOENT,
+	       "but_not_of_one_that_is_removed_meanwhile");
+	kb_progress_listen(NULL, NULL);
+	tap_is(access(path, F_OK) && access(symbols, F_OK), 1, "nothing_is_left_of_both");
+	rmdir(folder);
+}
+
 int main(void)
 {
 	struct kb_trace *trace;
@@ -236,5 +266,6 @@ int main(void)
 	test_filter(trace);
 	kb_trace_close(trace);
 	test_options(data, size);
+	test_removed(data, size);
 	return tap_done();
 }

@@ -175,7 +175,8 @@ int kb_trace_frames(struct kb_trace *trace, uint32_t frame, const struct kb_fram
 /*
  * What kb_symbolizer_save() does, for the finished capture at @capture, with every image that its
  * samples and call chains hit. @say (may be NULL) is called with one sentence for each image that
- * is left out. Returns 0; 1 if the capture is damaged (@err says where); or a negative errno.
+ * is left out. Returns 0; 1 if the capture is damaged (@err says where); or a negative errno:
+ * -ENOENT if it was removed meanwhile, and nothing is saved.
  */
 int kb_capture_save_symbols(const char *capture, const struct kb_symbol_options *options,
 			    void (*say)(void *context, const char *sentence), void *context,

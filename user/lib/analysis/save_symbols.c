@@ -4,12 +4,15 @@
  * and save the images that were loaded.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <kbarman/chain.h>
 
 #include "analysis/trace_parts.h"
 #include "base/options.h"
+#include "sym/bundle.h"
 
 static void resolve_stack(struct kb_symbolizer *symbolizer, const struct kb_event *event,
 			  uint32_t task_id)
@@ -45,6 +48,22 @@ static int resolve_all(struct kb_barman *barman, struct kb_symbolizer *symbolize
 	return ret < 0;
 }
 
+/* Who removes a capture removes it first, and then what is beside it: nothing is left of both. */
+static int save(const struct kb_symbolizer *symbolizer, const char *capture, struct kb_error *err)
+{
+	int ret = kb_symbolizer_save(symbolizer, capture, err);
+	char *path;
+
+	if (ret || !access(capture, F_OK) || errno != ENOENT)
+		return ret;
+	if (asprintf(&path, "%s" KB_BUNDLE_SUFFIX, capture) >= 0) {
+		unlink(path);
+		free(path);
+	}
+	return kb_error_set(err, -ENOENT, KB_NO_OFFSET, "no symbols were saved: %s was removed meanwhile",
+			    capture);
+}
+
 int kb_capture_save_symbols(const char *capture, const struct kb_symbol_options *options,
 			    void (*say)(void *context, const char *sentence), void *context,
 			    struct kb_error *err)
@@ -75,7 +94,7 @@ int kb_capture_save_symbols(const char *capture, const struct kb_symbol_options 
 		return write_error.code;
 	}
 	damaged = resolve_all(barman, symbolizer, err);
-	ret = damaged < 0 ? damaged : kb_symbolizer_save(symbolizer, capture, &write_error);
+	ret = damaged < 0 ? damaged : save(symbolizer, capture, &write_error);
 	if (ret && damaged >= 0 && err)
 		*err = write_error;
 	else if (!ret)
