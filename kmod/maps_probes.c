@@ -135,7 +135,8 @@ static int on_mmap(struct kprobe *unused, struct pt_regs *regs)
 	struct vm_area_struct *vma = (struct vm_area_struct *)kbarman_argument(regs, 0);
 	struct kbarman_mapping mapping;
 
-	if (vma->vm_flags & VM_EXEC) {
+	/* READ_IMPLIES_EXEC makes the mapping of mmap_probe_sees() executable. */
+	if (vma->vm_flags & VM_EXEC && READ_ONCE(checked.maker) != current) {
 		kbarman_mapping_init(&mapping, vma, this_cpu_ptr(path_rooms)->bytes);
 		maps_push(vma->vm_mm, &mapping);
 		return 0;
