@@ -356,8 +356,8 @@ enum kbarman_miss {
  * cover the same time as the first counter.
  *
  * A CPU that goes offline has the value KBARMAN_STOPPED_OFFLINE + 1 in any session, also without
- * counters, and records nothing from then on. When it comes back it begins as at the start, and has,
- * without counters, the value 0.
+ * counters, and records nothing from then on. When it comes back it begins as at the start, and
+ * has, without counters, the value 0.
  */
 enum kbarman_stop {
 	KBARMAN_STOPPED_THROTTLED = 0,	/* it overflowed more often than
