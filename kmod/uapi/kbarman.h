@@ -584,6 +584,7 @@ struct kbarman_configure {
  *	EINVAL	not configured
  *	ENODEV	no CPU of the session is online
  *	ENOMEM	no memory; `cpu` is the CPU that has come since the configure and got no ring
+ *	EDQUOT	the same, because of the limit of KBARMAN_CONFIGURE
  *	ERANGE	a frequency above kernel.perf_event_max_sample_rate
  * Errors for the event with index `event` on CPU `cpu`:
  *	ENOENT, EOPNOTSUPP	this PMU has no such event, or there is no PMU; or it does not
