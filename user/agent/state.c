@@ -165,7 +165,8 @@ static void show(FILE *file, struct kb_json *json, bool *runs, bool *well)
 		if (old && !strcmp(line, "health"))
 			value = "trouble";
 		if (old && !strcmp(line, "trouble"))
-			value = "the agent has written nothing for a minute: it hangs";
+			value = "the agent has written no state for a minute: it hangs, or can't write "
+				"it, or the clock was set";
 		if (json->people)
 			kb_out_printf(json->out, "%-24s %s\n", line, value);
 		else
