@@ -56,8 +56,11 @@ static void losses_bookmark(struct kbarman_ring *ring)
 	kbarman_ring_commit(ring, slot.begin);
 }
 
-/* Writes of the losses before the next record, of each reason once. */
-static noinline void losses_record(struct kbarman_ring *ring)
+/*
+ * Writes of the losses before the next record, of each reason once. False: there is no space. Then
+ * the next record is lost as well, even if it is small enough: it would hide where the gap is.
+ */
+static noinline bool losses_record(struct kbarman_ring *ring)
 {
 	enum kbarman_loss reason;
 	int i;
@@ -66,16 +69,22 @@ static noinline void losses_record(struct kbarman_ring *ring)
 		reason = kbarman_ring_owes(ring);
 		if (reason == KBARMAN_LOST_REASONS)
 			break;
-		if (!loss_record(ring, reason))
-			return;
+		if (!loss_record(ring, reason)) {
+			reason = kbarman_ring_overwrites(ring) ? KBARMAN_LOST_NESTED :
+								 KBARMAN_LOST_FULL;
+			if (kbarman_ring_lose(ring, reason))
+				kbarman_ring_owe(ring, reason, 1, ring_clock());
+			return false;
+		}
 	}
 	losses_bookmark(ring);
+	return true;
 }
 
 static struct kbarman_slot record_begin(struct kbarman_ring *ring, unsigned long length)
 {
-	if (unlikely(kbarman_ring_owes(ring) != KBARMAN_LOST_REASONS))
-		losses_record(ring);
+	if (unlikely(kbarman_ring_owes(ring) != KBARMAN_LOST_REASONS) && !losses_record(ring))
+		return (struct kbarman_slot) { .record = NULL };
 	return kbarman_ring_reserve(ring, length);
 }
 

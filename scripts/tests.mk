@@ -10,7 +10,7 @@ GUEST_TESTS	= $(patsubst %,$(GUEST)/kselftest/kbarman/%,$(VM_TESTS) suspend no_i
 NAMES		= $(addprefix $(GUEST)/names/,names part-child part-static_pie part-stripped \
 		   liblinked.so libopened.so)
 HOST_TESTS	:= $(patsubst selftests/%.c,build/selftests/%,$(wildcard selftests/host/test_*.c))
-RING_TESTS	:= $(patsubst %,$(O)/selftests/ring/%,torture stream poll $(if $(filter amd64,$(MACH)),step))
+RING_TESTS	:= $(patsubst %,$(O)/selftests/ring/%,torture stream losses poll $(if $(filter amd64,$(MACH)),step))
 TEST_CFLAGS	= -std=gnu11 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -D_GNU_SOURCE \
 		  -D_FILE_OFFSET_BITS=64 -pthread
 # of the kernel's source; asked for when first needed, once
@@ -54,6 +54,8 @@ RING_SRC	:= kmod/ring.c kmod/ring.h selftests/ring/ring_env.h kmod/uapi/barman_v
 		   kmod/uapi/kbarman.h
 RING_TESTED	= kmod/ring.c
 
+$(O)/selftests/ring/losses: RING_TESTED = kmod/ring.c kmod/record.c
+$(O)/selftests/ring/losses: kmod/record.c kmod/record.h
 $(O)/selftests/ring/poll: RING_TESTED = kmod/wake.c
 $(O)/selftests/ring/poll: kmod/wake.c kmod/wake.h $(wildcard selftests/ring/linux/*.h)
 $(O)/selftests/ring/%: selftests/ring/%.c $(RING_SRC)
