@@ -16,6 +16,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+import preload
 import tap
 from test_record import check, fake, main, record
 
@@ -243,6 +244,41 @@ def names_outlive_the_program(tmp):
                 with gzip.open(path + ".symbols") as file:
                     assert b"program" in file.read()
         shutil.rmtree(os.path.join(tmp, "there"))
+
+
+# Notes with which priority symbols are saved.
+NOTE = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+__attribute__((constructor)) static void note(void)
+{
+	FILE *file = fopen("/proc/self/cmdline", "r");
+	char words[4096] = "";
+
+	fread(words, 1, sizeof(words) - 2, file);
+	fclose(file);
+	if (strcmp(words + strlen(words) + 1, "bundle"))
+		return;
+	file = fopen(getenv("NOTES"), "a");
+	fprintf(file, "%d\\n", getpriority(PRIO_PROCESS, 0));
+	fclose(file);
+}
+"""
+
+
+def symbols_are_saved_with_the_priority_that_the_recorder_was_given(tmp):
+    notes = os.path.join(tmp, "notes")
+    libraries = f"{fake()['LD_PRELOAD']}:{preload.build(tmp, 'note', NOTE)}"
+    done = subprocess.run(
+        ["nice", "-n", "5", tap.KBARMAN, "record", "--trigger", "signal:USR2", "--after", "10ms", "-o", "there",
+         "sh", "-c", "until ls there/*.cap; do kill -USR2 $PPID; sleep 0.1; done"],
+        cwd=tmp, env=fake(LD_PRELOAD=libraries, NOTES=notes), capture_output=True, text=True, timeout=tap.HANG,
+        check=False)
+    assert os.path.exists(notes), done
+    with open(notes, encoding="ascii") as file:
+        assert {int(line) for line in file} == {min(os.getpriority(os.PRIO_PROCESS, 0) + 5, 19)}
 
 
 def without_a_moment_there_is_no_file(tmp):

@@ -12,12 +12,12 @@
 #include "cli.h"
 
 __attribute__((noreturn))
-static void child(const char *path)
+static void child(const struct bundler *bundler, const char *path)
 {
 	sigset_t none;
 
-	/* not before others, as the recorder is */
-	setpriority(PRIO_PROCESS, 0, 0);
+	/* not before others, as the recorder is, but as it was begun */
+	setpriority(PRIO_PROCESS, 0, bundler->nice);
 	/* What ends the recorder is for the recorder, which waits for this process. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
@@ -55,7 +55,7 @@ void bundler_begin(struct bundler *bundler, const char *path)
 	}
 	*job = fork();
 	if (!*job)
-		child(path);
+		child(bundler, path);
 	if (*job < 0) {
 		cli_warn("%s has no symbols: %s; run 'kbarman bundle' on it", path, strerror(errno));
 		*job = 0;

@@ -11,8 +11,9 @@
 
 #define BUNDLER_JOBS	4	/* at the same time */
 
-/* All zero: nothing is being saved. */
+/* All zero, but for the priority: nothing is being saved. */
 struct bundler {
+	int nice;			/* of those processes */
 	pid_t jobs[BUNDLER_JOBS];	/* 0: none */
 };
 

@@ -413,6 +413,7 @@ static int begin(struct recording *rec)
 			return cli_fail("can't fork: %s", strerror(-ret));
 	}
 	/* On a busy machine the recorder must run before the buffers are full. Ignores errors. */
+	rec->bundler.nice = getpriority(PRIO_PROCESS, 0);
 	setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
 	if ((o->boot ? adopt(rec) : configure(rec)) || open_output(rec))
 		return CLI_IMPOSSIBLE;

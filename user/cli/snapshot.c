@@ -6,6 +6,7 @@
  */
 #include <inttypes.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <kbarman/kernel_maps.h>
 #include <kbarman/recorder.h>
@@ -111,7 +112,7 @@ int snapshot_save(struct kb_device *device, const char *path, uint64_t off_cpu_m
 int cmd_snapshot(int argc, char **argv)
 {
 	const char *path = CLI_CAPTURE;
-	struct bundler bundler = { 0 };
+	struct bundler bundler = { .nice = getpriority(PRIO_PROCESS, 0) };
 	struct kb_device *device;
 	struct kb_error err;
 	int option, ret;
