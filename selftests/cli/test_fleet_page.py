@@ -52,7 +52,7 @@ class Place:
         """The only command of the page that begins so."""
         command, = [line for line in commands() if line.startswith(begin)]
         self.done.append(command)
-        for path in "/var/lib/kbarmand", "/srv/fleet", "/var/tmp/rare", "/var/lib/prometheus/node-exporter":
+        for path in "/var/lib/kbarmand", "/srv/fleet", "/var/lib/rare", "/var/lib/prometheus/node-exporter":
             command = command.replace(path, os.path.join(self.tmp, os.path.basename(path)))
         for old, new in instead.items():
             command = command.replace(old.replace("_", " "), new)
