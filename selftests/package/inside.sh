@@ -177,6 +177,32 @@ the_captures_of_the_agent_go_into_the_folder_of_a_fleet() {
 	[ "$(find fleet/captures -path '*/host=*/hour=*.parquet' | wc -l)" -eq "$(echo "$all" | wc -l)" ]
 }
 
+another_agent_than() {
+	pid=$(systemctl show -P MainPID kbarmand)
+	[ "$pid" != 0 ] && [ "$pid" != "$1" ] && systemctl is-active -q kbarmand
+}
+
+the_agent_records_again_however_often_it_is_killed() {
+	session=other kills=0
+	while [ $kills -lt 6 ]; do
+		kills=$((kills + 1))
+		killed=$(systemctl show -P MainPID kbarmand)
+		kill -KILL "$killed" && until_true another_agent_than "$killed" || return
+	done
+	until_true nr_captures $(($(captures | wc -l) + 1)) && until_true kbarmand --status
+}
+
+the_agent_starts_when_the_module_comes() {
+	session=other
+	systemctl stop kbarmand && modprobe -r kbarman && systemctl start kbarmand || return
+	if systemctl is-active -q kbarmand; then echo 'without the module'; return 1; fi
+	before=$(captures | wc -l)
+	modprobe kbarman && until_true systemctl is-active -q kbarmand &&
+		until_true nr_captures $((before + 1)) && return
+	systemctl status --no-pager --full kbarmand dev-kbarman.device
+	return 1
+}
+
 an_agent_that_is_disabled_leaves_its_captures() {
 	systemctl disable --now kbarmand && ! kbarmand --status &&
 		session='' && [ -z "$(find $folder -name '*.part')" ] && nr_captures 10 && rm -r $folder
@@ -189,6 +215,6 @@ purging_leaves_nothing() {
 
 # shellcheck disable=SC2013 # one word a line
 for test in $(sed -n 's/^\([a-z_]*\)() {$/\1/p' "$0"); do
-	case $test in check | until_true) ;; *) check "$test" ;; esac
+	case $test in check | until_true | another_agent_than) ;; *) check "$test" ;; esac
 done
 echo "1..$count"
