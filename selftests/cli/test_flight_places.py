@@ -166,9 +166,11 @@ def who_makes_names_in_tmp_stops_no_recorder_of_others(tmp):
             done = flight("status")
             assert done.returncode == 1 and "no flight recorder runs" in done.stderr, done
             (os.unlink if os.path.islink(folder) else os.rmdir)(folder)
-        with subprocess.Popen([*command, "run"], cwd=place, env=env, stderr=subprocess.DEVNULL) as running:
+        with subprocess.Popen([*command, "run"], cwd=place, env=env, stderr=subprocess.PIPE, text=True) as running:
             tap.until(lambda: flight("status").returncode == 0 or running.poll() is not None, "it is not found")
-            assert flight("stop").returncode == 0 and running.wait(tap.HANG) == 0
+            stopped = flight("stop")
+            said = running.communicate(timeout=tap.HANG)[1]
+            assert stopped.returncode == 0, (stopped, running.returncode, said)
         assert os.stat(folder).st_mode & 0o777 == 0o700, oct(os.stat(folder).st_mode)
         # a file that somebody else has put there is not taken
         with open(os.path.join(folder, "kbarman-flight.pid"), "w", encoding="ascii"):
