@@ -538,9 +538,10 @@ def what_was_sent_is_told(tmp):
             where, result = f"tcp:127.0.0.1:{server.getsockname()[1]}", []
             thread = threading.Thread(target=received, args=(server, result), daemon=True)
             thread.start()
-            said = tap.run(*options, "convert", path, "--to", "heph", f"--connect={where}").stderr
+            done = tap.run("convert", *options, path, "--to", "heph", f"--connect={where}")
+            assert done.returncode == 0, done
             thread.join(tap.HANG)
-        assert len(re.findall(rf"sent [1-9]\d* records to {re.escape(where)}$", said, re.M)) == want, said
+        assert len(re.findall(rf"sent [1-9]\d* records to {re.escape(where)}$", done.stderr, re.M)) == want, done
 
 
 def ipv6_addresses_stand_in_brackets(tmp):

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
@@ -144,11 +145,15 @@ def who_makes_names_in_tmp_stops_no_recorder_of_others(tmp):
     if os.getuid():
         raise tap.Skip("it takes root to be two users")
     user = 60_000 + os.getpid() % 5000
-    folder, place = f"/tmp/kbarman-{user}", os.path.join(tmp, "place")
+    folder = f"/tmp/kbarman-{user}"
     env = {key: value for key, value in recorder.fake(FAKE_RATE=1).items()
            if key not in ("KBARMAN_RUNTIME_DIR", "XDG_RUNTIME_DIR")}
-    program = readable(tmp, tap.KBARMAN)
-    os.chmod(tmp, 0o755)
+    # others may not reach the folder of all tests
+    reach = tempfile.mkdtemp(prefix="kbarman-test-", dir="/tmp")
+    os.chmod(reach, 0o755)
+    program = readable(reach, tap.KBARMAN)
+    env["LD_PRELOAD"] = shutil.copy(recorder.FAKE, reach)
+    place = os.path.join(reach, "place")
     os.mkdir(place)
     os.chown(place, user, user)
 
@@ -170,7 +175,7 @@ def who_makes_names_in_tmp_stops_no_recorder_of_others(tmp):
             tap.until(lambda: flight("status").returncode == 0 or running.poll() is not None, "it is not found")
             stopped = flight("stop")
             said = running.communicate(timeout=tap.HANG)[1]
-            assert stopped.returncode == 0, (stopped, running.returncode, said)
+            assert stopped.returncode == 0 and running.returncode == 0, (stopped, running.returncode, said)
         assert os.stat(folder).st_mode & 0o777 == 0o700, oct(os.stat(folder).st_mode)
         # a file that somebody else has put there is not taken
         with open(os.path.join(folder, "kbarman-flight.pid"), "w", encoding="ascii"):
@@ -181,6 +186,7 @@ def who_makes_names_in_tmp_stops_no_recorder_of_others(tmp):
         if os.path.islink(folder):
             os.unlink(folder)
         shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(reach)
 
 
 if __name__ == "__main__":
