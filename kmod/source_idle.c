@@ -30,6 +30,23 @@ static noinline notrace bool idle_tell_first(struct kbarman_cpu *here, enum kbar
 }
 
 /*
+ * Before the recording begins there is only a state to remember, for idle_here_begin(), which opens
+ * the ring. False: it has come in between.
+ */
+static noinline notrace bool idle_remember(struct kbarman_cpu *here, enum kbarman_idle_told now)
+{
+	unsigned long flags;
+	bool closed;
+
+	raw_local_irq_save(flags);
+	closed = READ_ONCE(here->ring.closed);
+	if (closed)
+		WRITE_ONCE(here->idle_told, now);
+	raw_local_irq_restore(flags);
+	return closed;
+}
+
+/*
  * Linux patches the call sites of a tracepoint one after the other. So while the probe is attached
  * or detached, it may see the begin of a halt without its end, or the end without its begin. A
  * state that the ring already holds is not recorded again.
@@ -44,6 +61,8 @@ static notrace void on_cpu_idle(void *data, unsigned int state, unsigned int cpu
 
 	if (unlikely(!ring || told == now ||
 		     (told == KBARMAN_IDLE_TOLD_NOTHING && !idle_tell_first(here, now))))
+		return;
+	if (unlikely(READ_ONCE(ring->closed)) && idle_remember(here, now))
 		return;
 	WRITE_ONCE(here->idle_told, now);
 	kbarman_record_halt(ring, entered, entered ? min(state + 1, 255U) : 0);
