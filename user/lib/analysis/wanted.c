@@ -7,11 +7,12 @@
 #include "base/options.h"
 
 #define NS_PER_S	INT64_C(1000000000)
+#define DAY_NS		(86400 * NS_PER_S)
 #define NS_MOST		(INT64_MAX / 4)		/* more than 70 years: sums of these do not overflow */
 
 /*
  * The moment of another clock, by that of the capture. A time of a day is that of the day on which the
- * capture ended; kb_wanted_of_day() finds the right one. @base: when the capture's was 0, since 1970.
+ * capture ended; moment_of_day() finds the right one. @base: when the capture's was 0, since 1970.
  */
 static int64_t moment_of(const struct kb_wanted *wanted, enum kb_filter_clock clock, uint64_t ns,
 			 int64_t base)
@@ -56,6 +57,62 @@ int kb_wanted_init(struct kb_wanted *wanted, struct kb_trace *trace, const struc
 	wanted->trace = trace;
 	wanted->tasks = kb_trace_tasks(trace, err);
 	return wanted->tasks ? take_clocks(wanted, err) : -ENOMEM;
+}
+
+/* The moment @ns behind the beginning of @trace. */
+static int64_t moment_behind(const struct kb_trace *trace, uint64_t ns)
+{
+	int64_t sum;
+
+	if (ns > INT64_MAX || __builtin_add_overflow(kb_trace_first(trace), (int64_t)ns, &sum))
+		return INT64_MAX;
+	return sum;
+}
+
+/* The time of day @ns on the day on which it is nearest to the beginning of @trace. */
+static int64_t moment_of_day(const struct kb_trace *trace, int64_t ns)
+{
+	int64_t behind, half;
+
+	/* times of a hostile capture may be anything */
+	if (__builtin_sub_overflow(ns, kb_trace_first(trace), &behind) || behind > INT64_MAX / 2 ||
+	    behind < INT64_MIN / 2)
+		return ns;
+	half = behind < 0 ? -DAY_NS / 2 : DAY_NS / 2;
+	return (int64_t)((uint64_t)ns - (uint64_t)((behind + half) / DAY_NS * DAY_NS));
+}
+
+/* An end of the time that is wanted, which is @moment by a clock that is not the capture's. */
+static int64_t end_of(const struct kb_wanted *wanted, enum kb_filter_clock clock, uint64_t ns,
+		      int64_t moment)
+{
+	return clock == KB_FILTER_CAPTURE ? moment_behind(wanted->trace, ns) :
+	       clock == KB_FILTER_UNIX    ? moment : moment_of_day(wanted->trace, moment);
+}
+
+static uint64_t distance(int64_t a, int64_t b)
+{
+	return a < b ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b;
+}
+
+/*
+ * Times of day may be nearest to the beginning on two days: then that of the nearer one counts, because
+ * the time begins before it ends.
+ */
+void kb_wanted_ends(const struct kb_wanted *wanted, int64_t *from, int64_t *until)
+{
+	const struct kb_filter *filter = &wanted->filter;
+	int64_t first = kb_trace_first(wanted->trace);
+
+	*from = end_of(wanted, filter->from_clock, filter->from, wanted->from);
+	*until = end_of(wanted, filter->until_clock, filter->until, wanted->until);
+	if (*from <= *until || filter->from_clock != KB_FILTER_OF_DAY ||
+	    filter->until_clock != KB_FILTER_OF_DAY)
+		return;
+	if (distance(*from, first) < distance(*until, first))
+		*until = (int64_t)((uint64_t)*until + DAY_NS);
+	else
+		*from = (int64_t)((uint64_t)*from - DAY_NS);
 }
 
 /* Whether a record moves a task that need not be the one that runs. */

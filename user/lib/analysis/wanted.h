@@ -39,64 +39,8 @@ static inline bool kb_wanted_cpu(const struct kb_wanted *wanted, uint32_t core)
 	return kb_cpus_have(wanted->filter.cpus, wanted->filter.nr_cpu_words, core);
 }
 
-/* The moment @ns behind the beginning of @trace. */
-static inline int64_t kb_wanted_behind(const struct kb_trace *trace, uint64_t ns)
-{
-	int64_t sum;
-
-	if (ns > INT64_MAX || __builtin_add_overflow(kb_trace_first(trace), (int64_t)ns, &sum))
-		return INT64_MAX;
-	return sum;
-}
-
-#define KB_DAY_NS	(INT64_C(86400) * 1000000000)
-
-/* The time of day @ns on the day on which it is nearest to the beginning of @trace. */
-static inline int64_t kb_wanted_of_day(const struct kb_trace *trace, int64_t ns)
-{
-	int64_t behind, half;
-
-	/* times of a hostile capture may be anything */
-	if (__builtin_sub_overflow(ns, kb_trace_first(trace), &behind) || behind > INT64_MAX / 2 ||
-	    behind < INT64_MIN / 2)
-		return ns;
-	half = behind < 0 ? -KB_DAY_NS / 2 : KB_DAY_NS / 2;
-	return (int64_t)((uint64_t)ns - (uint64_t)((behind + half) / KB_DAY_NS * KB_DAY_NS));
-}
-
-/* An end of the time that is wanted, which is @moment by a clock that is not the capture's. */
-static inline int64_t kb_wanted_end(const struct kb_wanted *wanted, enum kb_filter_clock clock,
-				    uint64_t ns, int64_t moment)
-{
-	return clock == KB_FILTER_CAPTURE ? kb_wanted_behind(wanted->trace, ns) :
-	       clock == KB_FILTER_UNIX    ? moment :
-					    kb_wanted_of_day(wanted->trace, moment);
-}
-
-static inline uint64_t kb_wanted_distance(int64_t a, int64_t b)
-{
-	return a < b ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b;
-}
-
-/*
- * The time that is wanted, as kb_barman_ns(), if the filter has one. Times of day may be nearest to the
- * beginning on two days: then that of the nearer one counts, because the time begins before it ends.
- */
-static inline void kb_wanted_ends(const struct kb_wanted *wanted, int64_t *from, int64_t *until)
-{
-	const struct kb_filter *filter = &wanted->filter;
-	int64_t first = kb_trace_first(wanted->trace);
-
-	*from = kb_wanted_end(wanted, filter->from_clock, filter->from, wanted->from);
-	*until = kb_wanted_end(wanted, filter->until_clock, filter->until, wanted->until);
-	if (*from <= *until || filter->from_clock != KB_FILTER_OF_DAY ||
-	    filter->until_clock != KB_FILTER_OF_DAY)
-		return;
-	if (kb_wanted_distance(*from, first) < kb_wanted_distance(*until, first))
-		*until = (int64_t)((uint64_t)*until + KB_DAY_NS);
-	else
-		*from = (int64_t)((uint64_t)*from - KB_DAY_NS);
-}
+/* The time that is wanted, as kb_barman_ns(), if the filter has one. */
+void kb_wanted_ends(const struct kb_wanted *wanted, int64_t *from, int64_t *until);
 
 static inline int64_t kb_wanted_from(const struct kb_wanted *wanted)
 {
@@ -116,8 +60,12 @@ static inline int64_t kb_wanted_until(const struct kb_wanted *wanted)
 
 static inline bool kb_wanted_time(const struct kb_wanted *wanted, int64_t ns)
 {
-	return !wanted->filter.has_time ||
-	       (ns >= kb_wanted_from(wanted) && ns <= kb_wanted_until(wanted));
+	int64_t from, until;
+
+	if (!wanted->filter.has_time)
+		return true;
+	kb_wanted_ends(wanted, &from, &until);
+	return ns >= from && ns <= until;
 }
 
 /* Whether @ns is behind the time that is wanted. */
@@ -129,11 +77,14 @@ static inline bool kb_wanted_is_behind(const struct kb_wanted *wanted, int64_t n
 /* The moment nearest to @ns in the time that is wanted. */
 static inline int64_t kb_wanted_nearest(const struct kb_wanted *wanted, int64_t ns)
 {
+	int64_t from, until;
+
 	if (!wanted->filter.has_time)
 		return ns;
-	if (ns > kb_wanted_until(wanted))
-		ns = kb_wanted_until(wanted);
-	return ns < kb_wanted_from(wanted) ? kb_wanted_from(wanted) : ns;
+	kb_wanted_ends(wanted, &from, &until);
+	if (ns > until)
+		ns = until;
+	return ns < from ? from : ns;
 }
 
 /* How much of the time from @start until @end is wanted, ns. Hostile ones differ by up to 2^64. */
