@@ -255,12 +255,11 @@ static int run_recorder(int argc, char **argv)
 /* The log gets the recorder's messages. `start' prints the log if the recorder fails. */
 static int open_log(void)
 {
-	int fd = kb_create(AT_FDCWD, run_path("flight.log"), KB_CREATE_SAME, 0644);
+	int fd = kb_create(AT_FDCWD, run_path("flight.log"), KB_CREATE_SAME, 0644), error;
 
-	int error = fd >= 0 && ftruncate(fd, 0) ? -errno : 0;
-
-	if (!error)
+	if (fd < 0 || !ftruncate(fd, 0))
 		return fd;
+	error = -errno;
 	close(fd);
 	return error;
 }
