@@ -80,8 +80,8 @@ struct kbarman_cpu {
 	struct kbarman_session *session;
 	struct kbarman_ring_page *pages;	/* for kbarman_ring_init(); maps do not show them */
 	struct kbarman_chain_memory chains;
-	enum kbarman_idle_told idle_told;	/* written by the CPU; changed from NOTHING
-					 * with interrupts off */
+	enum kbarman_idle_told idle_told;	/* written by the CPU; with interrupts off while
+					 * the ring is closed */
 	bool told_offline;	/* the ring says that the CPU is offline, and its counters do not
 				 * say more. The CPU's, with interrupts off */
 	struct perf_event *ticker;	/* reads the counters periodically; NULL = none */

@@ -14,24 +14,8 @@
 #include "source.h"
 
 /*
- * The probe is the first to tell. Some kernels call it with interrupts on: then idle_here_begin()
- * may have come in between. False: it has, and told the same.
- */
-static noinline notrace bool idle_tell_first(struct kbarman_cpu *here, enum kbarman_idle_told now)
-{
-	unsigned long flags;
-	bool first;
-
-	raw_local_irq_save(flags);
-	first = here->idle_told != now;
-	WRITE_ONCE(here->idle_told, now);
-	raw_local_irq_restore(flags);
-	return first;
-}
-
-/*
- * Before the recording begins there is only a state to remember, for idle_here_begin(), which opens
- * the ring. False: it has come in between.
+ * Before the recording begins there is only a state to remember, for idle_here_begin(). Some kernels
+ * call the probe with interrupts on: then that may have come in between. False: it has.
  */
 static noinline notrace bool idle_remember(struct kbarman_cpu *here, enum kbarman_idle_told now)
 {
@@ -57,12 +41,9 @@ static notrace void on_cpu_idle(void *data, unsigned int state, unsigned int cpu
 	enum kbarman_idle_told now = entered ? KBARMAN_IDLE_TOLD_IN : KBARMAN_IDLE_TOLD_OUT;
 	struct kbarman_cpu *here = kbarman_here(data);
 	struct kbarman_ring *ring = kbarman_ring_of(here);
-	enum kbarman_idle_told told = READ_ONCE(here->idle_told);
 
-	if (unlikely(!ring || told == now ||
-		     (told == KBARMAN_IDLE_TOLD_NOTHING && !idle_tell_first(here, now))))
-		return;
-	if (unlikely(READ_ONCE(ring->closed)) && idle_remember(here, now))
+	if (unlikely(!ring || (READ_ONCE(ring->closed) && idle_remember(here, now)) ||
+		     READ_ONCE(here->idle_told) == now))
 		return;
 	WRITE_ONCE(here->idle_told, now);
 	kbarman_record_halt(ring, entered, entered ? min(state + 1, 255U) : 0);
