@@ -90,7 +90,7 @@ static int64_t end_of(const struct kb_wanted *wanted, enum kb_filter_clock clock
 	       clock == KB_FILTER_UNIX    ? moment : moment_of_day(wanted->trace, moment);
 }
 
-static uint64_t distance(int64_t a, int64_t b)
+static uint64_t distance_of(int64_t a, int64_t b)
 {
 	return a < b ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b;
 }
@@ -109,7 +109,7 @@ void kb_wanted_ends(const struct kb_wanted *wanted, int64_t *from, int64_t *unti
 	if (*from <= *until || filter->from_clock != KB_FILTER_OF_DAY ||
 	    filter->until_clock != KB_FILTER_OF_DAY)
 		return;
-	if (distance(*from, first) < distance(*until, first))
+	if (distance_of(*from, first) < distance_of(*until, first))
 		*until = (int64_t)((uint64_t)*until + DAY_NS);
 	else
 		*from = (int64_t)((uint64_t)*from - DAY_NS);
