@@ -641,16 +641,15 @@ static void breakpad_id(const struct kb_build_id *id, char text[34])
 
 static void write_libs(struct firefox *x)
 {
-	char id[34], code[2 * KB_BUILD_ID_MAX + 1];
-	uint32_t i, j;
+	char id[34], code[KB_BUILD_ID_TEXT];
+	uint32_t i;
 
 	kb_json_array(&x->json, "libs");
 	for (i = 0; i < x->stacks.images.nr; i++) {
 		const struct kb_stack_image *image = kb_stack_image(&x->stacks, i);
 
 		breakpad_id(image->build_id, id);
-		for (j = 0; image->build_id && j < image->build_id->length; j++)
-			snprintf(code + 2 * j, 3, "%02x", image->build_id->bytes[j]);
+		kb_build_id_text(code, image->build_id);
 		kb_json_object(&x->json, NULL);
 		kb_json_string(&x->json, "name", image->base_name);
 		kb_json_string(&x->json, "path", image->path);

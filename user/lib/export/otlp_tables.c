@@ -229,8 +229,9 @@ uint32_t kb_otlp_number(struct kb_otlp_tables *tables, const char *key, uint64_t
 static uint32_t mapping(struct kb_otlp_tables *tables, uint32_t i)
 {
 	const struct kb_stack_image *image = kb_stack_image(tables->stacks, i);
-	char hex[2 * KB_BUILD_ID_MAX + 1];
-	uint32_t index, file, id = 0, j;
+	char hex[KB_BUILD_ID_TEXT];
+	size_t length;
+	uint32_t index, file, id = 0;
 	uint8_t *at, *message;
 	bool fresh;
 
@@ -239,11 +240,9 @@ static uint32_t mapping(struct kb_otlp_tables *tables, uint32_t i)
 	if (!find(tables, &tables->mappings, &(uint64_t){ i }, &index, &fresh) || !fresh)
 		return index;
 	file = text_of(tables, image->path);
-	for (j = 0; image->build_id && j < image->build_id->length; j++)
-		snprintf(hex + 2 * j, 3, "%02x", image->build_id->bytes[j]);
-	if (j)
-		id = kb_otlp_attribute(tables, "process.executable.build_id.gnu", hex,
-				       2 * (size_t)j);
+	length = kb_build_id_text(hex, image->build_id);
+	if (length)
+		id = kb_otlp_attribute(tables, "process.executable.build_id.gnu", hex, length);
 	at = begin(tables, KB_OTLP_MAPPINGS, &message);
 	if (!at)
 		return 0;

@@ -228,14 +228,13 @@ struct lacks {
 static void put_image(struct pprof *x, uint32_t i, const struct lacks *lacks)
 {
 	const struct kb_stack_image *image = kb_stack_image(&x->stacks, i);
-	char hex[2 * KB_BUILD_ID_MAX + 1];
-	uint32_t j, file, build_id;
+	char hex[KB_BUILD_ID_TEXT];
+	uint32_t file, build_id;
 	uint8_t *at, *message;
 
 	if (!image->mapped)
 		return;
-	for (j = 0; image->build_id && j < image->build_id->length; j++)
-		snprintf(hex + 2 * j, 3, "%02x", image->build_id->bytes[j]);
+	kb_build_id_text(hex, image->build_id);
 	file = put_text(x, image->path);
 	build_id = image->build_id ? put_text(x, hex) : 0;
 	at = kb_out_reserve(x->out, SMALL);

@@ -50,13 +50,10 @@ static void put_lines(gzFile file, const struct kb_jit *jit, const struct kb_jit
 static void put_image(gzFile file, const struct kb_image *image)
 {
 	const struct kb_elf *elf = image->elf;
+	char build_id[KB_BUILD_ID_TEXT];
 	uint32_t i;
 
-	gzputs(file, "image ");
-	for (i = 0; i < elf->build_id.length; i++)
-		gzprintf(file, "%02x", elf->build_id.bytes[i]);
-	if (!elf->build_id.length)
-		gzputc(file, '-');
+	gzprintf(file, "image %s", kb_build_id_text(build_id, &elf->build_id) ? build_id : "-");
 	if (image->file[0])
 		gzprintf(file, "@%s", image->file);
 	gzputc(file, ' ');

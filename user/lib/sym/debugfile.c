@@ -49,13 +49,11 @@ static bool __attribute__((format(printf, 2, 3))) try(struct search *search, con
 static bool try_build_id(struct search *search, const char *symfs)
 {
 	const struct kb_build_id *id = &search->elf->build_id;
-	char hex[2 * KB_BUILD_ID_MAX + 1];
-	uint32_t i;
+	char hex[KB_BUILD_ID_TEXT];
 
 	if (id->length < 2)
 		return false;
-	for (i = 0; i < id->length; i++)
-		snprintf(hex + 2 * i, 3, "%02x", id->bytes[i]);
+	kb_build_id_text(hex, id);
 	return try(search, "%s" DEBUG_ROOT "/.build-id/%.2s/%s.debug", symfs, hex, hex + 2);
 }
 

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <kbarman/text.h>
 
@@ -24,6 +25,7 @@ struct kb_elf_segment {
 
 #define KB_ELF_MAX_SEGMENTS	64U	/* loadable ones; programs have two to five */
 #define KB_BUILD_ID_MAX	64
+#define KB_BUILD_ID_TEXT	(2 * KB_BUILD_ID_MAX + 1)	/* bytes of its digits, with the NUL */
 #define KB_UNWIND_SIZE_MAX	(256U << 20)	/* bytes of unwind rows; libLLVM has 6 MiB */
 
 /* The linker's id of a file; length 0: none. */
@@ -31,6 +33,17 @@ struct kb_build_id {
 	uint8_t bytes[KB_BUILD_ID_MAX];
 	uint32_t length;
 };
+
+/* Writes @id in hexadecimal digits; NULL: none. Returns how many digits there are. */
+static inline size_t kb_build_id_text(char text[KB_BUILD_ID_TEXT], const struct kb_build_id *id)
+{
+	uint32_t length = id ? id->length : 0;
+
+	for (uint32_t i = 0; i < length; i++)
+		snprintf(text + 2 * i, 3, "%02x", id->bytes[i]);
+	text[2 * length] = '\0';
+	return 2 * (size_t)length;
+}
 
 struct kb_elf {
 	struct kb_symtab symbols;	/* addresses are virtual */

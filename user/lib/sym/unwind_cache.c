@@ -18,7 +18,7 @@
 #include "sym/cache_folder.h"
 #include "sym/unwind_cache.h"
 
-#define NAME	(2 * KB_BUILD_ID_MAX + 32)	/* bytes */
+#define NAME	(KB_BUILD_ID_TEXT + 31)	/* bytes */
 
 /*
  * Whether nobody else can have made the contents of the file. Owners mean little on a file system
@@ -55,11 +55,9 @@ void kb_unwind_cache_close(struct kb_unwind_cache *cache)
 static bool name_entry(const struct kb_unwind_cache *cache, const struct kb_build_id *build_id,
 		       char name[NAME])
 {
-	uint32_t i;
+	size_t length = kb_build_id_text(name, build_id);
 
-	for (i = 0; i < build_id->length; i++)
-		snprintf(name + 2 * i, 3, "%02x", build_id->bytes[i]);
-	snprintf(name + 2 * i, NAME - 2 * i, "-%" PRIu64, cache->size);
+	snprintf(name + length, NAME - length, "-%" PRIu64, cache->size);
 	return build_id->length;
 }
 
