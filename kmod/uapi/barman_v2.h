@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
 /*
- * The Barman v2 wire format. The types here have the word size and byte order of this machine.
+ * The Barman v2 wire format, in the byte order of this machine.
+ *
+ * A capture has the word size of the kernel that made it, which a program of 32 bits on a 64-bit
+ * kernel does not have. The magic says which it is. Three structs and the words of the record buffer
+ * depend on it: what begins with bm64_ or BM64_ is for captures with BM64_PROTOCOL_MAGIC_BYTES, bm32_
+ * and BM32_ for those with BM32_PROTOCOL_MAGIC_BYTES. All other structs are those of both. No type
+ * here depends on the compiler: the layouts are the same on every machine. A `word` below is a __u32
+ * or a __u64.
  *
  * A capture is one header and one record buffer:
  *
  *	struct bm_protocol_header_start		magic ... string_table_length
  *	char string_table[max_string_table_length]
- *	struct bm_protocol_header_pmu_settings	per core, [max_cores]
+ *	struct bm64_protocol_header_pmu_settings [max_cores], or bm32_
  *	__u32 num_task_entries			only if max_task_infos > 0
  *	struct bm_protocol_header_task_info	[max_task_infos]
  *	__u32 num_mmap_layout_entries		only if max_mmap_layout > 0
- *	struct bm_protocol_header_mmap_layout	[max_mmap_layout]
+ *	struct bm64_protocol_header_mmap_layout	[max_mmap_layout], or bm32_
  *	__u32 num_custom_charts			only if num_custom_counters > 0
  *	struct bm_protocol_header_custom_chart	[num_custom_charts]
  *	struct bm_protocol_header_custom_chart_series [num_custom_counters]
  *	0 to 7 bytes, so that the next offset is a multiple of 8
  *	struct bm_datastore_header_data
- *	the record buffer: blocks, each a length word and that many bytes
+ *	the record buffer: blocks, each a word with a length and that many bytes
  *
  * A field *_ptr of the header is an offset into the string table, at which a string ends with a
  * NUL. All names are the format's own names. The structs are packed because the format is packed. A
@@ -27,15 +34,9 @@
 #define _UAPI_BARMAN_V2_H
 
 #include <linux/types.h>
-#include <asm/bitsperlong.h>
 
-#if __BITS_PER_LONG == 64
-typedef __u64 bm_uintptr;
-#define BM_PROTOCOL_MAGIC_BYTES		0x4241524d414e3634ULL	/* "BARMAN64" */
-#else
-typedef __u32 bm_uintptr;
-#define BM_PROTOCOL_MAGIC_BYTES		0x4241524d414e3332ULL	/* "BARMAN32" */
-#endif
+#define BM32_PROTOCOL_MAGIC_BYTES	0x4241524d414e3332ULL	/* "BARMAN32" */
+#define BM64_PROTOCOL_MAGIC_BYTES	0x4241524d414e3634ULL	/* "BARMAN64" */
 
 #define BM_PROTOCOL_VERSION		2
 #define BM_MAX_PMU_COUNTERS		32
@@ -76,10 +77,19 @@ struct bm_protocol_header_start {
 	__u32 string_table_length;	/* bytes in use; the table follows */
 } __attribute__((packed, aligned(8)));
 
-struct bm_protocol_header_pmu_settings {
+struct bm32_protocol_header_pmu_settings {
 	__u64 configuration_timestamp;
 	__u32 midr;
-	bm_uintptr mpidr;
+	__u32 mpidr;
+	__u32 cluster_id;
+	__u32 num_counters;
+	__u32 counter_types[BM_MAX_PMU_COUNTERS];
+} __attribute__((packed, aligned(4)));
+
+struct bm64_protocol_header_pmu_settings {
+	__u64 configuration_timestamp;
+	__u32 midr;
+	__u64 mpidr;
 	__u32 cluster_id;
 	__u32 num_counters;
 	__u32 counter_types[BM_MAX_PMU_COUNTERS];
@@ -91,12 +101,21 @@ struct bm_protocol_header_task_info {
 	__u32 task_name_ptr;
 } __attribute__((packed, aligned(4)));
 
-struct bm_protocol_header_mmap_layout {
+struct bm32_protocol_header_mmap_layout {
 	__u64 timestamp;
 	__u32 task_id;
-	bm_uintptr base_address;
-	bm_uintptr length;
-	bm_uintptr image_offset;	/* file offset of base_address */
+	__u32 base_address;
+	__u32 length;
+	__u32 image_offset;	/* file offset of base_address */
+	__u32 image_ptr;
+} __attribute__((packed, aligned(4)));
+
+struct bm64_protocol_header_mmap_layout {
+	__u64 timestamp;
+	__u32 task_id;
+	__u64 base_address;
+	__u64 length;
+	__u64 image_offset;	/* file offset of base_address */
 	__u32 image_ptr;
 } __attribute__((packed, aligned(4)));
 
@@ -159,18 +178,16 @@ struct bm_datastore_header_data {
 	__u64 write_offset;
 	__u64 read_offset;
 	__u64 total_written;
-	bm_uintptr base_pointer;	/* 0; has no meaning outside of the writer */
-#if __BITS_PER_LONG == 32
-	__u32 __pad;
-#endif
+	__u64 base_pointer;		/* 0; has no meaning outside of the writer */
 } __attribute__((aligned(8)));
 
 /*
- * A block is a length word of the target's pointer size and that many bytes. The length does not
- * include the length word itself, and is a multiple of the word's size. The top bit marks a block
- * without a record: padding, or a record that its writer has not finished.
+ * A block is a word and as many bytes as its lower bits say. This length does not include the word
+ * itself, and is a multiple of the word's size. The top bit marks a block without a record: padding,
+ * or a record that its writer has not finished.
  */
-#define BM_BLOCK_PADDING	((bm_uintptr)1 << (sizeof(bm_uintptr) * 8 - 1))
+#define BM32_BLOCK_PADDING	0x80000000U
+#define BM64_BLOCK_PADDING	0x8000000000000000ULL
 
 enum bm_record_type {
 	BM_RECORD_SAMPLE		= 1,
@@ -193,7 +210,7 @@ struct bm_custom_counter_sample {
 } __attribute__((packed, aligned(4)));
 
 /*
- * More fields follow this struct. BM_RECORD_SAMPLE_WITH_PC has bm_uintptr pc_sample first. Both
+ * More fields follow this struct. BM_RECORD_SAMPLE_WITH_PC has a word pc_sample first. Both
  * kinds of samples then have __u64 pmu_counter_delta_value[], with the core's num_counters
  * elements, and struct bm_custom_counter_sample[num_custom_counters]. The field num_custom_counters
  * exists only if num_custom_counters in the header is not 0.
@@ -302,10 +319,21 @@ enum bm_annotation_type {
 	BM_ANNOTATION_GROUP		= 3,
 };
 
-struct bm_protocol_annotation {
+struct bm32_protocol_annotation {
 	struct bm_protocol_record_header header;
 	__u32 task_id;
-	bm_uintptr data_length;		/* bytes of the text with its NUL; 0 ends the annotation */
+	__u32 data_length;		/* bytes of the text with its NUL; 0 ends the annotation */
+	__u32 channel;
+	__u32 group;
+	__u32 colour;			/* 0xTTRRGGBB */
+	__u8 type;			/* enum bm_annotation_type */
+	__u8 data[];
+} __attribute__((packed));
+
+struct bm64_protocol_annotation {
+	struct bm_protocol_record_header header;
+	__u32 task_id;
+	__u64 data_length;		/* bytes of the text with its NUL; 0 ends the annotation */
 	__u32 channel;
 	__u32 group;
 	__u32 colour;			/* 0xTTRRGGBB */
@@ -326,7 +354,7 @@ struct bm_protocol_halting_event {
 /*
  * A call chain, if kbarman.ext=1 announces chains and the block is long enough. It follows the
  * fields of a PC sample, or begins at byte BM_TASK_SWITCH_CHAIN_OFFSET of a task switch. nr
- * bm_uintptr addresses follow this struct, innermost first; the first nr_kernel of them are kernel
+ * addresses follow this struct, a word each, innermost first; the first nr_kernel of them are kernel
  * addresses.
  *
  * Most addresses are return addresses. Two are the address of the instruction at which the CPU was:
@@ -354,7 +382,7 @@ struct bm_kbarman_callchain {
  * bm_kbarman_stack_word), or the word follows as __u64. A word that was left out reads as 0. A
  * register that functions need not preserve may be left out as well. Addresses of code are without
  * a pointer authentication code. A __u32 of 0 follows if the length of the record would be no
- * multiple of a bm_uintptr.
+ * multiple of a word.
  */
 #define BM_KBARMAN_CHAIN_STACK		0x80000000U
 #define BM_KBARMAN_REGISTER_PC		63
@@ -392,11 +420,11 @@ struct bm_kbarman_stack {
 _Static_assert(sizeof(struct bm_protocol_config_values) == 24, "config_values");
 _Static_assert(sizeof(struct bm_protocol_clock_info) == 32, "clock_info");
 _Static_assert(sizeof(struct bm_protocol_header_start) == 96, "header_start");
-_Static_assert(sizeof(struct bm_protocol_header_pmu_settings) ==
-	       20 + sizeof(bm_uintptr) + 4 * BM_MAX_PMU_COUNTERS, "pmu_settings");
+_Static_assert(sizeof(struct bm32_protocol_header_pmu_settings) == 152, "32-bit pmu_settings");
+_Static_assert(sizeof(struct bm64_protocol_header_pmu_settings) == 156, "64-bit pmu_settings");
 _Static_assert(sizeof(struct bm_protocol_header_task_info) == 16, "task_info");
-_Static_assert(sizeof(struct bm_protocol_header_mmap_layout) ==
-	       16 + 3 * sizeof(bm_uintptr), "mmap_layout");
+_Static_assert(sizeof(struct bm32_protocol_header_mmap_layout) == 28, "32-bit mmap_layout");
+_Static_assert(sizeof(struct bm64_protocol_header_mmap_layout) == 40, "64-bit mmap_layout");
 _Static_assert(sizeof(struct bm_protocol_header_custom_chart) == 7, "custom_chart");
 _Static_assert(sizeof(struct bm_protocol_header_custom_chart_series) == 31, "series");
 _Static_assert(sizeof(struct bm_datastore_header_data) == 40, "datastore");
@@ -406,7 +434,8 @@ _Static_assert(sizeof(struct bm_protocol_sample) == 24, "sample");
 _Static_assert(sizeof(struct bm_protocol_task_switch) == 23, "task_switch, 21 and prev_state");
 _Static_assert(sizeof(struct bm_protocol_custom_counter) == 32, "custom_counter");
 _Static_assert(sizeof(struct bm_kbarman_detail) == 8, "detail");
-_Static_assert(sizeof(struct bm_protocol_annotation) == 33 + sizeof(bm_uintptr), "annotation");
+_Static_assert(sizeof(struct bm32_protocol_annotation) == 37, "32-bit annotation");
+_Static_assert(sizeof(struct bm64_protocol_annotation) == 41, "64-bit annotation");
 _Static_assert(sizeof(struct bm_kbarman_loss) == 16, "loss");
 _Static_assert(sizeof(struct bm_kbarman_callchain) == 8, "callchain");
 _Static_assert(sizeof(struct bm_kbarman_stack) == 32, "stack");
@@ -414,3 +443,29 @@ _Static_assert(sizeof(struct bm_protocol_halting_event) == 18, "halting, 17 and 
 #endif
 
 #endif /* _UAPI_BARMAN_V2_H */
+
+/*
+ * Who knows the word size, as the kernel knows its own, may have the names without the number, such
+ * as struct bm_protocol_annotation: it defines BM_WORD_BITS, 32 or 64, before it includes this file.
+ */
+#ifdef __KERNEL__
+#include <asm/bitsperlong.h>
+#define BM_WORD_BITS			BITS_PER_LONG
+#endif
+#if defined(BM_WORD_BITS) && !defined(BM_PROTOCOL_MAGIC_BYTES)
+#if BM_WORD_BITS == 64
+typedef __u64 bm_uintptr;
+#define BM_PROTOCOL_MAGIC_BYTES		BM64_PROTOCOL_MAGIC_BYTES
+#define BM_BLOCK_PADDING		BM64_BLOCK_PADDING
+#define bm_protocol_header_pmu_settings	bm64_protocol_header_pmu_settings
+#define bm_protocol_header_mmap_layout	bm64_protocol_header_mmap_layout
+#define bm_protocol_annotation		bm64_protocol_annotation
+#else
+typedef __u32 bm_uintptr;
+#define BM_PROTOCOL_MAGIC_BYTES		BM32_PROTOCOL_MAGIC_BYTES
+#define BM_BLOCK_PADDING		BM32_BLOCK_PADDING
+#define bm_protocol_header_pmu_settings	bm32_protocol_header_pmu_settings
+#define bm_protocol_header_mmap_layout	bm32_protocol_header_mmap_layout
+#define bm_protocol_annotation		bm32_protocol_annotation
+#endif
+#endif

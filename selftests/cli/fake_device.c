@@ -65,6 +65,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define BM_WORD_BITS	__BITS_PER_LONG
 #include <uapi/barman_v2.h>
 #include <uapi/kbarman.h>
 

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <linux/types.h>
 
+#define BM_WORD_BITS	__BITS_PER_LONG
+
 typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uapi/barman_v2.h>
+#include <kbarman/device.h>
 
 #define WORD	sizeof(bm_uintptr)
 

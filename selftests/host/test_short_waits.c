@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uapi/barman_v2.h>
+#include <kbarman/device.h>
 
 #include "record/short_waits.h"
 

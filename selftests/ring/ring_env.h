@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#define BM_WORD_BITS		__BITS_PER_LONG
+
 typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;

@@ -33,6 +33,8 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Kernels of these tests have the word size of the programs. selftests/vm/word32.c is the exception. */
+#define BM_WORD_BITS	__BITS_PER_LONG
 #include "uapi/barman_v2.h"
 #include "uapi/kbarman.h"
 

@@ -6,6 +6,7 @@
  */
 #include <err.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -51,13 +52,15 @@ int main(int argc, char **argv)
 	if (ioctl(fd, KBARMAN_CONFIGURE, &configure) || ioctl(fd, KBARMAN_QUERY, &query))
 		err(1, "configure");
 
-	/* The whole map is a Barman v2 capture. Its ring follows the header. */
+	/* The whole map is a Barman v2 capture in the kernel's word size. Its ring follows the header. */
 	const char *map = mmap(NULL, query.map_bytes, PROT_READ, MAP_SHARED, fd,
 			       cpu * query.map_stride);
 	if (map == MAP_FAILED)
 		err(1, "mmap of CPU %d", (int)cpu);
 	/* cppcheck-suppress nullPointerArithmeticOutOfMemory ; a map that fails is MAP_FAILED */
 	const struct bm_datastore_header_data *store = (const void *)(map + query.header_bytes);
+	const struct bm_protocol_header_start *header = (const void *)map;
+	const bool wide = header->magic_bytes == BM64_PROTOCOL_MAGIC_BYTES;
 	const char *ring = (const char *)(store + 1);
 
 	if (ioctl(fd, KBARMAN_START, &start))
@@ -68,11 +71,14 @@ int main(int argc, char **argv)
 
 	/* Offsets only grow: take them modulo the ring's size. No block crosses the ring's end. */
 	for (__u64 at = store->read_offset; at < store->write_offset;) {
-		const bm_uintptr *word = (const void *)(ring + at % store->buffer_length);
+		const void *block = ring + at % store->buffer_length;
+		const __u64 word = wide ? *(const __u64 *)block : *(const __u32 *)block;
+		const __u64 padding = wide ? BM64_BLOCK_PADDING : BM32_BLOCK_PADDING;
+		const char *record = (const char *)block + (wide ? 8 : 4);
 
-		if (!(*word & BM_BLOCK_PADDING))
-			print_record(word + 1);
-		at += sizeof(*word) + (*word & ~BM_BLOCK_PADDING);
+		if (!(word & padding))
+			print_record(record);
+		at += (wide ? 8 : 4) + (word & ~padding);
 	}
 	return 0;
 }

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What is mapped has this program's word size: kb_mapped_view() refuses the other one. */
+#define BM_WORD_BITS	__BITS_PER_LONG
 #include <uapi/barman_v2.h>
 #include <uapi/kbarman.h>
 

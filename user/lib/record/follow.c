@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uapi/barman_v2.h>
+#include <kbarman/device.h>
 
 #include "base/clock.h"
 #include "base/heap.h"

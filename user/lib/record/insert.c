@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uapi/barman_v2.h>
+#include <kbarman/device.h>
 
 #include "base/array.h"
 #include "record/insert.h"

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include <uapi/barman_v2.h>
+#include <kbarman/device.h>
 
 #include <kbarman/merge.h>
 

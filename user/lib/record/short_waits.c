@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <uapi/barman_v2.h>
+#include <kbarman/device.h>
 
 #include "base/table.h"
 #include "record/short_waits.h"
