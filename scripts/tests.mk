@@ -4,7 +4,7 @@
 # selftests/vm in a VM with the files in $(GUEST).
 
 GUEST		= build/guest/$(MACH)
-VM_TESTS	:= load abi map records stream torture session memory sessions sessions_list sessions_marks boot cpus tasks samples counts turns cores wakeups interrupts beside_ftrace throttling rows mounts chains stacks stacks_threads stacks_hostile stacks_switches tracepoints clock marks mark_client permission leaks year neighbours lockdown
+VM_TESTS	:= load abi map records stream torture session memory sessions sessions_list sessions_marks boot cpus tasks samples counts turns cores wakeups interrupts beside_ftrace throttling rows mounts chains stacks stacks_threads stacks_hostile stacks_switches tracepoints clock marks mark_client permission leaks year neighbours $(if $(filter amd64,$(MACH)),word32) lockdown
 GUEST_TESTS	= $(patsubst %,$(GUEST)/kselftest/kbarman/%,$(VM_TESTS) suspend no_interrupt room \
 		   $(if $(filter amd64,$(MACH)),uninterrupted plug) $(if $(filter arm64,$(MACH)),known))
 NAMES		= $(addprefix $(GUEST)/names/,names part-child part-static_pie part-stripped \
@@ -254,6 +254,12 @@ $(VM_PROGRAMS)/uninterrupted: selftests/bench/switch/mark.h
 $(VM_PROGRAMS)/known: selftests/vm/known.h
 $(VM_PROGRAMS)/known: TEST_CFLAGS += -Wl,--section-start=.known0=0x50000000,--section-start=.known1=0x58000000 \
 		-Wl,--section-start=.known2=0x60000000,--section-start=.known3=0x68000000
+
+# A program of 32 bits, without a C library. The headers of x86 have both.
+$(VM_PROGRAMS)/word32: selftests/vm/word32.c kmod/uapi/barman_v2.h kmod/uapi/kbarman.h
+	@mkdir -p $(@D)
+	$(USER_CC) $(TEST_CFLAGS) -O1 -m32 -ffreestanding -fno-pie -fno-stack-protector -nostdlib -static \
+		-idirafter /usr/include/x86_64-linux-gnu -Ikmod $< -o $@
 
 # Without perl its runner shows nothing before a program has ended: sed keeps the lines back.
 $(GUEST)/kselftest/run_kselftest.sh: scripts/kselftest scripts/tests.mk

@@ -71,7 +71,9 @@
  * of the ring. After a stop it is what write_offset is.
  *
  * On a 32-bit kernel only the low word of each offset is updated while the session runs. The high
- * words are correct after a stop.
+ * words are correct after a stop. A program of 32 bits on a 64-bit kernel may find the halves of
+ * different moments. Both take the low words alone of a running ring, and their difference modulo
+ * 2^32: a ring has less than 4 GiB.
  *
  * Tasks and processes have the numbers of the machine, those of the first pid namespace, in records,
  * rows and facts, whoever reads them. In a pid namespace, as of a container, /proc, getpid() and
