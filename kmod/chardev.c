@@ -9,20 +9,20 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "callchain.h"
-#include "capture.h"
+#include "capture/capture.h"
+#include "capture/memory.h"
+#include "capture/storage.h"
+#include "capture/tables.h"
+#include "capture/users.h"
 #include "chardev.h"
 #include "chardev_map.h"
-#include "descriptor.h"
-#include "marks_rate.h"
-#include "memory.h"
-#include "ring.h"
-#include "session_calls.h"
-#include "sessions.h"
-#include "source_marker.h"
-#include "storage.h"
-#include "tables.h"
-#include "users.h"
+#include "marks/marks.h"
+#include "marks/rate.h"
+#include "ring/ring.h"
+#include "sessions/calls.h"
+#include "sessions/descriptor.h"
+#include "sessions/sessions.h"
+#include "stacks/callchain.h"
 
 #define MAX_PIDS	4096
 #define MAX_ROWS	4096

@@ -9,11 +9,11 @@
 #include <linux/module.h>
 #include <linux/nospec.h>
 
-#include "capture.h"
+#include "capture/capture.h"
+#include "capture/storage.h"
 #include "chardev_map.h"
 #include "compat/mm.h"
-#include "descriptor.h"
-#include "storage.h"
+#include "sessions/descriptor.h"
 
 /*
  * A mapping shows a capture, not the device. Each mapping has a file of its own that holds a

@@ -2,15 +2,15 @@
 /* Init and exit of the module. */
 #include <linux/module.h>
 
-#include "boot.h"
 #include "chardev.h"
-#include "clock.h"
-#include "cpu_pmu.h"
-#include "cpus.h"
-#include "sessions.h"
-#include "source_marker.h"
-#include "sources.h"
-#include "suspend.h"
+#include "marks/marks.h"
+#include "pmu/cpu_pmu.h"
+#include "ring/clock.h"
+#include "sessions/boot.h"
+#include "sessions/cpus.h"
+#include "sessions/sessions.h"
+#include "sessions/attach.h"
+#include "sessions/suspend.h"
 
 static int __init kbarman_init(void)
 {

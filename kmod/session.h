@@ -2,7 +2,8 @@
 /*
  * What a session wants and owns. This header has no functions. It is below all that works on a
  * session: sources, chains and spaces know this header and not each other's callers.
- * session_calls.h has what is done with a session as a whole, sessions.h says which there are.
+ * In sessions/, calls.h has what is done with a session as a whole, and sessions.h says which there
+ * are.
  */
 #ifndef KBARMAN_SESSION_H
 #define KBARMAN_SESSION_H
@@ -18,10 +19,10 @@
 #include <linux/workqueue.h>
 #include <asm/local64.h>
 
-#include "clock.h"
-#include "ring.h"
+#include "ring/clock.h"
+#include "ring/ring.h"
+#include "ring/wake.h"
 #include "uapi/kbarman.h"
-#include "wake.h"
 
 #define KBARMAN_SLOTS	32	/* no more sessions than this */
 
@@ -31,7 +32,7 @@ struct kbarman_maps;
 struct perf_event;
 struct pid;
 
-/* The counters of one CPU: source_pmu.c. */
+/* The counters of one CPU: pmu/pmu.c. */
 struct kbarman_counters {
 	struct perf_event *events[BM_MAX_PMU_COUNTERS];
 	unsigned int nr;	/* number of events created */
@@ -60,13 +61,13 @@ struct kbarman_counters {
 	bool unsettled;		/* `released` and `last` wait for an RCU grace period */
 };
 
-/* Memory for the call chains of one CPU: callchain.c. The owning CPU's, but for `bytes`. */
+/* Memory for the call chains of one CPU: stacks/callchain.c. The owning CPU's, but for `bytes`. */
 struct kbarman_chain_memory {
 	unsigned int depth;	/* pieces in use. An interrupt leaves it as it was */
 	void *bytes;		/* the pieces, NULL = none */
 };
 
-/* The last state of a CPU that the probe saw or its ring holds: source_idle.c. */
+/* The last state of a CPU that the probe saw or its ring holds: sources/idle.c. */
 enum kbarman_idle_told {
 	KBARMAN_IDLE_TOLD_NOTHING,
 	KBARMAN_IDLE_TOLD_OUT,
@@ -88,7 +89,7 @@ struct kbarman_cpu {
 	struct kbarman_counters counters;
 };
 
-/* Suspends of the machine while the session records: suspend.c. Protected by that file's lock. */
+/* Suspends of the machine while the session records: sessions/suspend.c, under that file's lock. */
 struct kbarman_sleeps {
 	struct list_head list;
 	struct kbarman_clock_pair before;	/* clocks when the suspend began, or when the
@@ -98,7 +99,7 @@ struct kbarman_sleeps {
 	unsigned int count;
 };
 
-/* Whose turn it is to be counted: pmu_turns.c. */
+/* Whose turn it is to be counted: pmu/turns.c. */
 struct kbarman_turns {
 	struct delayed_work next;
 	u8 nr;				/* 0: there are no turns */
@@ -121,7 +122,7 @@ struct kbarman_owner {
  * event take cpu_hotplug_lock, so no source is called with cpu_hotplug_lock held.
  */
 struct kbarman_session {
-	/* Of sessions.c, under its lock. */
+	/* Of sessions/sessions.c, under its lock. */
 	struct kref ref;		/* its slot, its owner, and calls that use the session */
 	unsigned int slot;		/* below KBARMAN_SLOTS. Constant */
 	u64 id;				/* number of the configuration; the newest session has the
@@ -167,7 +168,7 @@ struct kbarman_session {
 	struct kbarman_cpu __percpu *each;	/* of every possible CPU */
 	struct kbarman_wake *wake;	/* of the slot. Constant */
 
-	/* CPUs that come and go: cpus.c. */
+	/* CPUs that come and go: sessions/cpus.c. */
 	struct list_head running_list;	/* RCU */
 	cpumask_var_t recording;	/* CPUs that record now */
 	cpumask_var_t gone;		/* CPUs that have gone offline since the last look, even if
@@ -175,12 +176,12 @@ struct kbarman_session {
 					 * Changed without `lock` */
 	struct work_struct cpus_changed;
 
-	struct delayed_work counters_look;	/* source_pmu.c */
+	struct delayed_work counters_look;	/* pmu/pmu.c */
 	struct kbarman_turns turns;
-	bool counting;			/* the counters are read between overflows: source_counts.c.
+	bool counting;			/* counters are read between overflows: sources/counts.c.
 					 * Written under `lock` */
-	struct kbarman_maps *maps;	/* source_maps.c; NULL = does not run */
-	struct list_head marks_list;	/* source_marker.c; RCU */
+	struct kbarman_maps *maps;	/* maps/maps.c; NULL = does not run */
+	struct list_head marks_list;	/* marks/marks.c; RCU */
 	u32 marks_recording;		/* number of the recording that began with this session; 0:
 					 * it does not record marks. Under marks_lock there */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* An event source, and the names of those that there are: sources.c has the table of them. */
+/* An event source. sessions/attach.c has the table of them. */
 #ifndef KBARMAN_SOURCE_H
 #define KBARMAN_SOURCE_H
 
@@ -8,9 +8,9 @@
 struct kbarman_probe;
 
 /*
- * Sources start in the order of the table in sources.c and stop in the reverse order. Several
- * sessions may run, so what a source remembers of one is in the session. Context of all callbacks
- * but cpu_goes(): a task that may sleep, session's lock held.
+ * Sources start in the order of the table in sessions/attach.c and stop in the reverse order.
+ * Several sessions may run, so what a source remembers of one is in the session. Context of all
+ * callbacks but cpu_goes(): a task that may sleep, session's lock held.
  *
  * start() is called before cpu_start() of any CPU, with everything allocated. After stop() no probe
  * of the source begins to run for this session, but some may still run. After all sources' stop()
@@ -42,11 +42,5 @@ struct kbarman_source {
 	void (*cpu_stop)(struct kbarman_session *session, int cpu);
 	void (*cpu_goes)(struct kbarman_session *session);	/* preemption off */
 };
-
-extern const struct kbarman_source kbarman_source_sched, kbarman_source_idle,
-	kbarman_source_pmu, kbarman_source_counts, kbarman_source_tasks,
-	kbarman_source_maps, kbarman_source_marker, kbarman_source_wake,
-	kbarman_source_migrate, kbarman_source_irq, kbarman_source_softirq,
-	kbarman_source_freq;
 
 #endif /* KBARMAN_SOURCE_H */

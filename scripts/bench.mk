@@ -7,10 +7,10 @@ BENCHES	:= build/selftests/bench/ring build/selftests/bench/decode build/selftes
 	   build/selftests/bench/query \
 	   build/kbarman
 
-COMPARE_SRC	:= $(wildcard selftests/compare/*.c) kmod/sparse_stack.c kmod/code_bounds.c
+COMPARE_SRC	:= $(wildcard selftests/compare/*.c) kmod/stacks/sparse_stack.c kmod/maps/code_bounds.c
 
 build/selftests/compare/compare: $(COMPARE_SRC) build/libkbarman.a $(wildcard selftests/compare/*.h \
-				 selftests/compare/*/*.h) kmod/sparse.h kmod/sparse_stack.h kmod/code_bounds.h
+				 selftests/compare/*/*.h) kmod/stacks/sparse.h kmod/stacks/sparse_stack.h kmod/maps/code_bounds.h
 	@mkdir -p $(@D)
 	$(USER_CC) $(USER_CFLAGS) -Wno-sign-compare -Wno-unused-value -Wno-unused-parameter \
 		-Iselftests/compare $(COMPARE_SRC) build/libkbarman.a \
@@ -83,13 +83,13 @@ build/selftests/bench/decode build/selftests/bench/query build/selftests/bench/u
 # The module's code, without the registers that the kernel does not use.
 STACKS_CFLAGS	= $(filter-out -fPIC,$(USER_CFLAGS)) -Wno-sign-compare -Wno-unused-value \
 		  -Wno-unused-parameter -Iselftests/compare
-build/selftests/bench/stacks_module.o: kmod/sparse_stack.c kmod/sparse_stack.h kmod/sparse.h \
+build/selftests/bench/stacks_module.o: kmod/stacks/sparse_stack.c kmod/stacks/sparse_stack.h kmod/stacks/sparse.h \
 				       selftests/compare/kernel.h
 	@mkdir -p $(@D)
 	$(USER_CC) $(STACKS_CFLAGS) -mgeneral-regs-only -fno-strict-aliasing -c $< -o $@
 
 build/selftests/bench/stacks: selftests/bench/stacks.c build/selftests/bench/stacks_module.o \
-			      kmod/code_bounds.c kmod/code_bounds.h selftests/bench/callgrind.h
+			      kmod/maps/code_bounds.c kmod/maps/code_bounds.h selftests/bench/callgrind.h
 	$(USER_CC) $(STACKS_CFLAGS) $(filter-out %.h,$^) -o $@ -Wl,-z,now
 
 # libdw is for the comparison only.

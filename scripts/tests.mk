@@ -50,14 +50,14 @@ build/selftests/host/test_unwind_cache: USER_LIBS += -Wl,--build-id
 
 # The module's ring and the code that wakes its pollers, built for user space: see selftests/ring/.
 # Only x86 can single-step.
-RING_SRC	:= kmod/ring.c kmod/ring.h selftests/ring/ring_env.h kmod/uapi/barman_v2.h \
+RING_SRC	:= kmod/ring/ring.c kmod/ring/ring.h selftests/ring/ring_env.h kmod/uapi/barman_v2.h \
 		   kmod/uapi/kbarman.h
-RING_TESTED	= kmod/ring.c
+RING_TESTED	= kmod/ring/ring.c
 
-$(O)/selftests/ring/losses: RING_TESTED = kmod/ring.c kmod/record.c
-$(O)/selftests/ring/losses: kmod/record.c kmod/record.h
-$(O)/selftests/ring/poll: RING_TESTED = kmod/wake.c
-$(O)/selftests/ring/poll: kmod/wake.c kmod/wake.h $(wildcard selftests/ring/linux/*.h)
+$(O)/selftests/ring/losses: RING_TESTED = kmod/ring/ring.c kmod/ring/record.c
+$(O)/selftests/ring/losses: kmod/ring/record.c kmod/ring/record.h
+$(O)/selftests/ring/poll: RING_TESTED = kmod/ring/wake.c
+$(O)/selftests/ring/poll: kmod/ring/wake.c kmod/ring/wake.h $(wildcard selftests/ring/linux/*.h)
 $(O)/selftests/ring/%: selftests/ring/%.c $(RING_SRC)
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -Wno-unused-parameter -include selftests/ring/ring_env.h \
@@ -70,7 +70,7 @@ BENCH_CFLAGS	= $(TEST_CFLAGS) -include selftests/bench/ring_env.h -Ikmod
 
 $(BENCH_RING)_with_clock.o: BENCH_CLOCK :=
 $(BENCH_RING)_without_clock.o: BENCH_CLOCK := -DCLOCK=0
-$(BENCH_RING)_%_clock.o: selftests/bench/ring_writer.c kmod/record.c kmod/record.h \
+$(BENCH_RING)_%_clock.o: selftests/bench/ring_writer.c kmod/ring/record.c kmod/ring/record.h \
 			 selftests/bench/ring_env.h $(RING_SRC)
 	@mkdir -p $(@D)/$*
 	for f in $(filter %.c,$^); do \
@@ -82,7 +82,7 @@ $(BENCH_RING)_%_clock.o: selftests/bench/ring_writer.c kmod/record.c kmod/record
 
 $(BENCH_RING): selftests/bench/ring.c selftests/bench/callgrind.h $(BENCH_RING)_with_clock.o \
 	       $(BENCH_RING)_without_clock.o
-	$(USER_CC) $(BENCH_CFLAGS) $(filter-out %.h,$^) kmod/ring.c -o $@
+	$(USER_CC) $(BENCH_CFLAGS) $(filter-out %.h,$^) kmod/ring/ring.c -o $@
 
 -include $(HOST_TESTS:=.d)
 

@@ -55,11 +55,11 @@
  *
  * Reading a running ring (the writer never waits for a reader):
  *
- *	w0 = load_acquire(write_offset)			pairs with [B] in kmod/ring.c
+ *	w0 = load_acquire(write_offset)			pairs with [B] in kmod/ring/ring.c
  *	r0 = load_acquire(read_offset)
  *	if w0 == r0: empty;  if r0 > w0: again
  *	copy the bytes [r0, w0), reduced modulo ring_bytes
- *	read barrier					pairs with [A] in kmod/ring.c
+ *	read barrier					pairs with [A] in kmod/ring/ring.c
  *	r1 = read_offset
  *	if r1 > w0: again, else [max(r0, r1), w0) is good and starts with a block
  *

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "callgrind.h"
-#include "ring.h"
+#include "ring/ring.h"
 
 #define SIZE		(4UL << 20)
 #define ROUNDS		200

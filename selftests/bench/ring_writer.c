@@ -4,7 +4,7 @@
  * of preemption around it. Compiled once for every clock, with the module's own ring.c
  * and record.c: see ring.c here.
  */
-#include "record.h"
+#include "ring/record.h"
 
 /* As the kernel's: a count to go up and down, and a look whether somebody waits. */
 static volatile int preempt_count = 1;

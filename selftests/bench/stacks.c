@@ -24,15 +24,15 @@
 #include <unistd.h>
 
 #include "../compare/kernel.h"
-#include "../../kmod/code_bounds.h"
-#include "../../kmod/sparse_stack.h"
-#include "../../kmod/user_registers.h"
+#include "../../kmod/maps/code_bounds.h"
+#include "../../kmod/stacks/sparse_stack.h"
+#include "../../kmod/stacks/user_registers.h"
 #include "callgrind.h"
 
 #define LIMIT	65536U	/* bytes that are looked at */
 #define ROOM	(LIMIT + 2 * PAGE_SIZE)
 
-/* The numbers of DWARF, and where they are here. As in kmod/user_registers.c. */
+/* The numbers of DWARF, and where they are here. As in kmod/stacks/user_registers.c. */
 struct pt_regs {
 	u64 ax, bx, si, di, bp, sp, r10, r11, r12, r13, r14, r15, ip;
 };

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "kernel.h"
-#include "../../kmod/code_bounds.h"
-#include "../../kmod/sparse_stack.h"
-#include "../../kmod/user_registers.h"
+#include "../../kmod/maps/code_bounds.h"
+#include "../../kmod/stacks/sparse_stack.h"
+#include "../../kmod/stacks/user_registers.h"
 #include "perf_data.h"
 #include "sym/file_id.h"
 #include "sym/stacks.h"
@@ -84,7 +84,7 @@ bool kbarman_read_old_page(void *to, unsigned long from, size_t size)
 	return false;
 }
 
-/* The numbers of DWARF, and where perf has them. Those of kmod/user_registers.c. */
+/* The numbers of DWARF, and where perf has them. Those of kmod/stacks/user_registers.c. */
 struct kbarman_user_registers kbarman_user_registers(const struct pt_regs *regs)
 {
 	static const struct kbarman_user_register all[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kmod/clock_env.h for user space: with this one first, by its include guard, clock.c of
+ * kmod/ring/clock_env.h for user space: with this one first, by its include guard, clock.c of
  * the module compiles unchanged, for a machine whose counter and clocks are the test's.
  */
 #ifndef KBARMAN_CLOCK_ENV_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kmod/table_env.h for user space: with this one first, by its include guard, string_table.c
+ * kmod/capture/table_env.h for user space: with this one first, by its include guard, string_table.c
  * and shares.c of the module compile unchanged.
  */
 #ifndef KBARMAN_TABLE_ENV_H

@@ -5,7 +5,7 @@
  * any rate; CLOCK_MONOTONIC_RAW is that counter times a fraction, as Linux has it.
  */
 #include "clock_env.h"
-#include "../../kmod/clock.c"
+#include "../../kmod/ring/clock.c"
 
 #include <kbarman/barman.h>
 
@@ -175,7 +175,7 @@ static void stay_awake(u64 seconds)
 	machine.ticks += seconds * machine.hz + random_below(machine.hz);
 }
 
-/* The counter goes on, the clocks made of it do not: see kmod/suspend.c. */
+/* The counter goes on, the clocks made of it do not: see kmod/sessions/suspend.c. */
 static void sleep_for(struct session *s, u64 seconds)
 {
 	u64 ticks = seconds * machine.hz + random_below(machine.hz);

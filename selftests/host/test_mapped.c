@@ -131,7 +131,7 @@ static void begin_ring(void)
 	};
 }
 
-/* As kmod/ring.c publishes: read_offset, then the bytes, then write_offset. */
+/* As kmod/ring/ring.c publishes: read_offset, then the bytes, then write_offset. */
 static void publish_record(uint64_t timestamp, uint64_t length)
 {
 	struct ring_writer trial = writer;

@@ -11,8 +11,8 @@
 #define IS_CONFIG_ARM64_PTR_AUTH (!IS_CONFIG_S390)	/* addresses may be signed */
 #endif
 #include "../compare/kernel.h"
-#include "../../kmod/code_bounds.c"
-#include "../../kmod/sparse.h"
+#include "../../kmod/maps/code_bounds.c"
+#include "../../kmod/stacks/sparse.h"
 #include "../lib/random.h"
 #include "../lib/tap.h"
 

@@ -9,7 +9,7 @@
 static uint64_t kbarman_clock(void);
 
 #include "../compare/kernel.h"
-#include "../../kmod/sparse_stack.c"
+#include "../../kmod/stacks/sparse_stack.c"
 #include "../lib/tap.h"
 
 #define WORDS	8192U

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../../kmod/stack.h"
+#include "../../kmod/stacks/stack.h"
 #include "../lib/random.h"
 #include "../lib/tap.h"
 
@@ -31,7 +31,7 @@ static void put(unsigned long frame, unsigned long next)
 	memory[(frame - BASE) / sizeof(long)] = next;
 }
 
-/* As callchain_arm64.c walks; how many records were read. */
+/* As frames_arm64.c walks; how many records were read. */
 static unsigned int walk(unsigned long sp, unsigned long frame)
 {
 	struct kbarman_stacks stacks = kbarman_stacks_from(sp, IRQ + STACK, task_stack());

@@ -4,8 +4,8 @@
  * knows which strings there are, while they come and go at random; and which rings give way.
  */
 #include "table_env.h"
-#include "../../kmod/shares.c"
-#include "../../kmod/string_table.c"
+#include "../../kmod/capture/shares.c"
+#include "../../kmod/capture/string_table.c"
 
 #include "../lib/random.h"
 #include "../lib/tap.h"

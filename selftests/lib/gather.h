@@ -17,7 +17,7 @@ static bool gather_is_s390, gather_is_signed;	/* addresses have authentication c
 #define gather_CONFIG_S390		gather_is_s390
 #define gather_CONFIG_ARM64_PTR_AUTH	gather_is_signed
 #include "../compare/kernel.h"
-#include "../../kmod/sparse_stack.c"
+#include "../../kmod/stacks/sparse_stack.c"
 #include "unwind/sparse.h"
 
 #define GATHER_LIMIT	65536U		/* bytes that are looked at */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "record.h"
+#include "ring/record.h"
 
 #define SIZE		KBARMAN_RING_MIN
 #define BLOCK		(sizeof(bm_uintptr) + sizeof(struct kbarman_small_record))

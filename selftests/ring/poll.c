@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "wake.h"
+#include "ring/wake.h"
 
 #define LATEST	256	/* turns of a loop by which one of them comes later, by chance */
 #define BEHIND	(4 * LATEST)	/* by which the poller does so at most, on purpose */

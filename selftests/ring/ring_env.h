@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kmod/ring_env.h for user space: with this one first, by its include guard, ring.c
+ * kmod/ring/ring_env.h for user space: with this one first, by its include guard, ring.c
  * and record.c of the module compile unchanged. The "CPU" is the thread that writes,
  * its interrupts are signal handlers of that thread.
  */

@@ -21,7 +21,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "ring.h"
+#include "ring/ring.h"
 
 #define SIZE		(16UL << 10)
 #define PAGES		(SIZE >> KBARMAN_RING_PAGE_SHIFT)

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ring.h"
+#include "ring/ring.h"
 
 #define SIZE		(4UL << 20)
 #define CPUS		2

@@ -23,7 +23,7 @@
 #include <x86intrin.h>
 #endif
 
-#include "ring.h"
+#include "ring/ring.h"
 
 #define SIZE		(64UL << 10)
 #define COUNTED_BEFORE	(1UL << (BITS_PER_LONG - 1))	/* beyond a long's sign */

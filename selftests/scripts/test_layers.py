@@ -18,9 +18,8 @@ import tap  # noqa: E402  pylint: disable=wrong-import-position
 ROOT = os.path.normpath(os.path.join(HERE, "../.."))
 
 # The folders of a tree from the bottom up. A folder includes those of the rows below it: those
-# beside it know nothing of each other. Behind the colon: the public headers whose functions it has.
-# The module's files stand in one folder. Its layers are called as if they were folders, and behind
-# the colon are their files.
+# beside it know nothing of each other. After the colon: the public headers whose functions it has.
+# Of the module, the files at the top are two layers, whose files are after the colon.
 TREES = {
     "user": [
         ["kmod/uapi"],
@@ -36,23 +35,15 @@ TREES = {
     ],
     "kmod": [
         ["kmod/uapi", "kmod/compat"],
-        ["kmod/ring: clock clock_env wake ring ring_env record"],
-        ["kmod/capture: capture rows shares string_table table_env users room tables table_tasks "
-         "table_maps table_series header collector collect collect_overs collect_rings "
-         "collect_levels memory storage work"],
-        ["kmod/session: session here context"],
-        ["kmod/sources: source source_sched source_idle source_wake source_migrate "
-         "source_irq source_softirq source_freq source_counts source_tasks source_pmu "
-         "pmu_overflow pmu_turns pmu_events cpu_pmu cpu callchain callchain_x86 callchain_arm64 "
-         "callchain_riscv callchain_other stack sparse sparse_env sparse_stack task_ranges "
-         "thread_stacks user_registers user_memory user_words plain_address code_bounds source_maps "
-         "maps_queue maps_worker maps_probes mapping mm_user "
-         "spaces space spaces_facts spaces_all spaces_walks spaces_mappings spaces_rows spaces_images "
-         "spaces_limits source_marker marks_rate marks_series"],
-        ["kmod/sessions: boot descriptor sessions session_calls session_configure session_run "
-         "session_look session_tell rings chosen sources cpus suspend clocks"],
-        ["kmod/chardev: chardev chardev_map"],
-        ["kmod/main: main"],
+        ["kmod/ring"],
+        ["kmod/capture"],
+        ["kmod/shared: session here context source"],
+        ["kmod/maps"],
+        ["kmod/stacks"],
+        ["kmod/pmu", "kmod/marks"],
+        ["kmod/sources"],
+        ["kmod/sessions"],
+        ["kmod/device: chardev chardev_map main"],
     ],
 }
 
@@ -105,7 +96,7 @@ class Source:
 
     @staticmethod
     def called(folder, name):
-        """The files that @name stands for behind the colon of @folder."""
+        """The files that @name stands for after the colon of @folder."""
         if folder.startswith("kmod/"):
             return [f"kmod/{name}.c", f"kmod/{name}.h"]
         return [f"{PUBLIC}/{name}.h"]
@@ -170,15 +161,18 @@ class Source:
 
     def calls(self, top):
         """The graph of files below @top: from each to those whose functions it names."""
-        defined = {name: path[:-2] for path in self.arrows if path.startswith(top)
-                   for name in self.functions(path, "{")}
+        defined = collections.defaultdict(set)
+        for path in self.arrows:
+            if path.startswith(top):
+                for name in self.functions(path, "{"):
+                    defined[name].add(path[:-2])
         graph = collections.defaultdict(set)
         for path in self.arrows:
             if path.startswith(top) and path.endswith(".c"):
                 words = set(WORD.findall(STRING.sub("", self.text[path])))
-                own = set(STATIC.findall(self.text[path]))
-                graph[path[:-2]] |= {defined[name] for name in words - own
-                                     if name in defined} - {path[:-2]}
+                own = set(STATIC.findall(self.text[path])) | self.functions(path, "{")
+                graph[path[:-2]] |= set().union(*(defined[name] for name in words - own
+                                                  if name in defined)) - {path[:-2]}
         return graph
 
     def misplaced(self):
@@ -261,6 +255,18 @@ def functions_are_in_the_folder_of_their_header(tmp):  # pylint: disable=unused-
 def files_make_no_circle_by_their_calls(tmp):  # pylint: disable=unused-argument
     source = Source(ROOT, "user")
     none(circles(source.calls("user/lib/")) + circles(source.calls("user/cli/")))
+    none(circles(Source(ROOT, "kmod").calls("kmod/")))
+
+
+def each_folder_of_the_module_begins_with_a_header_that_says_what_is_there(tmp):  # pylint: disable=unused-argument
+    folders = collections.defaultdict(list)
+    for path in Source(ROOT, "kmod").text:
+        if path.count("/") == 2 and not path.startswith(("kmod/uapi/", "kmod/compat/")):
+            with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+                folder = path.split("/")[1]
+                folders[folder] += [path] * (f"\n * {folder}/: " in file.read())
+    none(f"kmod/{folder}/ has {len(found)} headers with '{folder}/: …'"
+         for folder, found in folders.items() if len(found) != 1 or not found[0].endswith(".h"))
 
 
 def no_two_headers_have_one_name(tmp):  # pylint: disable=unused-argument
@@ -301,7 +307,7 @@ def the_architecture_shows_this_graph(tmp):  # pylint: disable=unused-argument
         assert draw(tree) in shown, "test_layers.py --draw prints:\n" + draw(tree)
 
 
-ARCHITECTURES = re.compile(r"^kmod/callchain_(?:x86|arm64|riscv|other)$")
+ARCHITECTURES = re.compile(r"^kmod/stacks/frames_(?:x86|arm64|riscv|other)$")
 
 
 def functions_of_the_module(root):
@@ -310,7 +316,7 @@ def functions_of_the_module(root):
     where = collections.defaultdict(set)
     for path, text in source.text.items():
         if path.startswith("kmod/") and not os.path.basename(path).startswith("probe_"):
-            file = ARCHITECTURES.sub("kmod/callchain_*", path[:-2])
+            file = ARCHITECTURES.sub("kmod/stacks/frames_*", path[:-2])
             for name in DEFINED.findall(STRING.sub('""', text)):
                 where[name].add(file)
     return where
@@ -369,8 +375,8 @@ def an_arrow_upwards_through_a_public_header_is_found(tmp):
 
 
 def an_arrow_into_the_module_is_found(tmp):
-    source = plant(tmp, {"kmod/ring.h": "", "user/cli/main.c": '#include "ring.h"\n'})
-    assert list(source.upwards()) == ["user/cli/main.c -> kmod/ring.h"]
+    source = plant(tmp, {"kmod/ring/ring.h": "", "user/cli/main.c": '#include "ring/ring.h"\n'})
+    assert list(source.upwards()) == ["user/cli/main.c -> kmod/ring/ring.h"]
 
 
 def a_circle_of_files_is_found(tmp):
@@ -413,10 +419,10 @@ def a_function_declared_round_the_layers_is_found(tmp):
 
 
 def two_functions_of_one_name_are_found(tmp):
-    plant(tmp, {"kmod/ring.c": "static int\twalk(int a)\n{\n}\n\nint kb_f(void)\n{\n}\n",
-                "kmod/spaces.c": "static void *walk(int a,\n\t\t  int b)\n{\n}\n",
-                "kmod/callchain_x86.c": "void kb_g(void)\n{\n}\n",
-                "kmod/callchain_other.c": "void kb_g(void)\n{\n}\n"})
+    plant(tmp, {"kmod/ring/ring.c": "static int\twalk(int a)\n{\n}\n\nint kb_f(void)\n{\n}\n",
+                "kmod/maps/spaces.c": "static void *walk(int a,\n\t\t  int b)\n{\n}\n",
+                "kmod/stacks/frames_x86.c": "void kb_g(void)\n{\n}\n",
+                "kmod/stacks/frames_other.c": "void kb_g(void)\n{\n}\n"})
     assert {name: len(files) for name, files in functions_of_the_module(tmp).items()} == {
         "walk": 2, "kb_f": 1, "kb_g": 1}
 

@@ -142,7 +142,7 @@ def kernels_are_those_that_scripts_know(tmp):
 
 
 def limits_are_those_of_the_source(tmp):
-    most = int(re.search(r"sessions_most = (\d+);", read("kmod/sessions.c"))[1])
+    most = int(re.search(r"sessions_most = (\d+);", read("kmod/sessions/sessions.c"))[1])
     words = {8: "eight", 16: "sixteen"}
     for page in "README.md", "NEWS":
         assert f"Up to {words[most]} " in read(page), page

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kmod/ring.c as a model: writers that interrupt each other two deep, on one CPU, and a
+ * kmod/ring/ring.c as a model: writers that interrupt each other two deep, on one CPU, and a
  * reader on another one. Here are the writers, reserve and publish; how room is made and
  * what a reader does is different in the two modes, and so is the memory between them:
  * overwrite.pml, and with STREAM stream.pml.

@@ -1015,7 +1015,7 @@ static uint64_t path_memory(void)
 }
 
 #define PATHS		3600		/* the queue holds more, so no fact is left out */
-#define PATHS_MEMORY	(64 * MIB)	/* what there is for them: kmod/space.h */
+#define PATHS_MEMORY	(64 * MIB)	/* what there is for them: kmod/maps/space.h */
 #define OTHERS_MEMORY	(8 * MIB)	/* more than others take meanwhile */
 
 TEST_F_TIMEOUT(rows, memory_for_long_paths_is_bounded_and_others_keep_their_rows, 300 * SLOWNESS)

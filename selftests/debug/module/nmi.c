@@ -15,7 +15,7 @@
 
 #include "cpus.h"
 #include "here.h"
-#include "record.h"
+#include "ring/record.h"
 
 #define TASK_BASE	0x40000000U	/* higher than any pid */
 #define TASK_MASK	0x0fffffffU

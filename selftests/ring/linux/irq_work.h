@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For kmod/wake.h in user space: work is done where it is queued. */
+/* For kmod/ring/wake.h in user space: work is done where it is queued. */
 struct irq_work {
 	void (*func)(struct irq_work *work);
 };

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: MIT */
-/* For kmod/wake.c in user space. */
+/* For kmod/ring/wake.c in user space. */
 #define container_of(p, type, member)	((type *)((char *)(p) - offsetof(type, member)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For kmod/wake.h in user space: who polls is known to the test. */
+/* For kmod/ring/wake.h in user space: who polls is known to the test. */
 struct file;
 struct poll_table_struct;
 

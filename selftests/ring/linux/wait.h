@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For kmod/wake.h in user space: the test is told who would be woken. */
+/* For kmod/ring/wake.h in user space: the test is told who would be woken. */
 #ifndef RING_LINUX_WAIT_H
 #define RING_LINUX_WAIT_H
 

@@ -31,7 +31,7 @@
 #include <linux/vmalloc.h>
 #include <trace/events/power.h>
 
-#include "clock_env.h"
+#include "ring/clock_env.h"
 
 #define STATES		3
 #define LOG_LINES	16384	/* of each CPU */

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/kernel.h>
+
+#include "capture/capture.h"
+#include "capture/room.h"
+#include "capture/tables.h"
+
+#define FACTS_AT_ONCE	128	/* rows whose facts are copied under the lock */
+
+u32 *kbarman_task_count(struct kbarman_capture *capture)
+{
+	return capture->header + capture->layout.tasks;
+}
+
+struct bm_protocol_header_task_info *kbarman_task_row(struct kbarman_capture *capture, u32 row)
+{
+	return (struct bm_protocol_header_task_info *)(kbarman_task_count(capture) + 1) + row;
+}
+
+s64 kbarman_tables_find_task(struct kbarman_capture *capture, u32 task_id)
+{
+	u32 next = *kbarman_rows_bucket(&capture->tasks, task_id, 0);
+
+	lockdep_assert_held(&capture->lock);
+	while (next && capture->facts[next - 1].task_id != task_id)
+		next = capture->tasks.next[next - 1];
+	return (s64)next - 1;
+}
+
+static void task_row_unlink(struct kbarman_capture *capture, u32 row)
+{
+	u32 *bucket = kbarman_rows_bucket(&capture->tasks, capture->facts[row].task_id, 0);
+
+	kbarman_rows_unlink(&capture->tasks, bucket, row);
+}
+
+/* @row says what @task_id is called from @timestamp on. @former is its row till then, or -1. */
+static void task_row_fill(struct kbarman_capture *capture, u32 row, u64 timestamp, u32 task_id,
+			  u32 tgid, u32 name, s64 former)
+{
+	struct bm_protocol_header_task_info *info = kbarman_task_row(capture, row);
+	bool lives = former >= 0 && !capture->facts[former].exit_timestamp;
+
+	capture->lives[row] = (struct kbarman_life) {
+		.begun = lives ? capture->lives[former].begun : timestamp,
+		.maps_ended = lives ? capture->lives[former].maps_ended : 0,
+	};
+	capture->facts[row] = (struct kbarman_task_fact) { .task_id = task_id, .tgid = tgid };
+	capture->tasks.until[row] = 0;
+	if (former >= 0) {
+		task_row_unlink(capture, former);
+		if (!capture->tasks.until[former])
+			capture->tasks.until[former] = timestamp;
+	}
+	kbarman_rows_link(&capture->tasks, kbarman_rows_bucket(&capture->tasks, task_id, 0), row);
+
+	info->timestamp = timestamp;
+	info->task_name_ptr = name;
+	smp_wmb();	/* a row that is used again is empty until it is complete */
+	WRITE_ONCE(info->task_id, task_id);
+	if (row == *kbarman_task_count(capture)) {
+		smp_wmb();	/* the row and its name before the count */
+		WRITE_ONCE(*kbarman_task_count(capture), row + 1);
+	}
+}
+
+static bool task_row_is_called(struct kbarman_capture *capture, s64 row, u32 tgid, const char *name)
+{
+	return row >= 0 && capture->facts[row].tgid == tgid &&
+	       !capture->facts[row].exit_timestamp &&
+	       !strcmp(capture->strings.table + kbarman_task_row(capture, row)->task_name_ptr,
+		       name);
+}
+
+int kbarman_tables_add_task(struct kbarman_capture *capture, u64 timestamp, u32 task_id, u32 tgid,
+			    u32 user, const char *name)
+{
+	const struct kbarman_text text = kbarman_strings_text(&capture->strings, name,
+							      strlen(name));
+	unsigned long flags;
+	s64 former, row, string;
+	int error = 0;
+	u8 payer;
+
+	raw_spin_lock_irqsave(&capture->lock, flags);
+	timestamp = max(timestamp, capture->base);
+	former = kbarman_tables_find_task(capture, task_id);
+	if (task_row_is_called(capture, former, tgid, name))
+		goto out;	/* as is known already */
+	error = -ENOSPC;
+	payer = kbarman_shares_payer(&capture->shares, user);
+	row = kbarman_row_take(capture, &capture->tasks, *kbarman_task_count(capture), payer,
+			       KBARMAN_SHARE_TASKS);
+	if (row < 0)
+		goto out;
+	string = kbarman_intern(capture, &text, payer);
+	if (string < 0) {
+		kbarman_row_give(capture, &capture->tasks, row, KBARMAN_SHARE_TASKS);
+		goto out;
+	}
+	task_row_fill(capture, row, timestamp, task_id, tgid, string, former);
+	error = 0;
+out:
+	raw_spin_unlock_irqrestore(&capture->lock, flags);
+	return error;
+}
+
+void kbarman_tables_exit_task(struct kbarman_capture *capture, u64 timestamp, u32 task_id)
+{
+	unsigned long flags;
+	s64 row;
+
+	raw_spin_lock_irqsave(&capture->lock, flags);
+	row = kbarman_tables_find_task(capture, task_id);
+	if (row >= 0)
+		capture->facts[row].exit_timestamp = max(timestamp, capture->base);
+	raw_spin_unlock_irqrestore(&capture->lock, flags);
+}
+
+void kbarman_tables_free_task(struct kbarman_capture *capture, u64 timestamp, u32 task_id)
+{
+	unsigned long flags;
+	s64 row;
+
+	raw_spin_lock_irqsave(&capture->lock, flags);
+	row = kbarman_tables_find_task(capture, task_id);
+	if (row >= 0 && capture->facts[row].exit_timestamp && !capture->lives[row].freed) {
+		capture->lives[row].freed = true;
+		capture->tasks.until[row] = timestamp;
+	}
+	raw_spin_unlock_irqrestore(&capture->lock, flags);
+}
+
+u32 kbarman_tables_drop_task(struct kbarman_capture *capture, u32 row)
+{
+	struct bm_protocol_header_task_info *info = kbarman_task_row(capture, row);
+	u32 name = info->task_name_ptr;
+
+	/* If a newer row has followed this one, it is not linked. */
+	task_row_unlink(capture, row);
+	WRITE_ONCE(info->task_id, KBARMAN_NO_TASK);
+	smp_wmb();	/* nobody's, then another name */
+	info->task_name_ptr = capture->no_string;
+	capture->facts[row] = (struct kbarman_task_fact) { .task_id = KBARMAN_NO_TASK };
+	capture->tasks.until[row] = 0;
+	kbarman_row_give(capture, &capture->tasks, row, KBARMAN_SHARE_TASKS);
+	return kbarman_forget(capture, name);
+}
+
+u32 kbarman_tables_task_facts(struct kbarman_capture *capture, u32 first, u32 count,
+			      struct kbarman_task_fact *facts)
+{
+	u32 rows, some, done = 0;
+	unsigned long flags;
+
+	do {
+		raw_spin_lock_irqsave(&capture->lock, flags);
+		rows = *kbarman_task_count(capture);
+		some = min3(count - done, rows - min(first + done, rows), (u32)FACTS_AT_ONCE);
+		memcpy(facts + done, capture->facts + first + done, some * sizeof(*facts));
+		raw_spin_unlock_irqrestore(&capture->lock, flags);
+		done += some;
+	} while (some);
+	return done;
+}

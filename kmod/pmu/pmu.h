@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * pmu/: the counters of each CPU: their events (events.h), the samples at their overflows
+ * (overflow.h), the turns of those that do not fit together (turns.h), which PMU the CPUs have
+ * (cpu_pmu.h), and which CPU one is (cpu.h).
+ */
+#ifndef KBARMAN_PMU_H
+#define KBARMAN_PMU_H
+
+#include <linux/types.h>
+
+#include "source.h"
+#include "uapi/kbarman.h"
+
+struct kbarman_session;
+
+extern const struct kbarman_source kbarman_source_pmu;
+
+/*
+ * Number of counters that could not be read, at an overflow or for a sample without PC, since the
+ * start. Their values in these samples are ~0. KBARMAN_MISSED_COUNTER in the stats. Context: any.
+ */
+u64 kbarman_pmu_unreadable(const struct kbarman_session *session);
+
+/* Number of times that the first counter of @cpu stopped since the start. Context: any. */
+u64 kbarman_pmu_stops(const struct kbarman_session *session, int cpu, enum kbarman_stop reason);
+
+/*
+ * Create the counters of @cpu and release them: an error is that of a start, and @report has what a
+ * start says. Context: task, session's lock held, it does not run.
+ */
+int kbarman_pmu_try(struct kbarman_session *session, int cpu, struct kbarman_start *report);
+
+#endif /* KBARMAN_PMU_H */

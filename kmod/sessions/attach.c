@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/kernel.h>
+
+#include "capture/header.h"
+#include "capture/work.h"
+#include "compat/tracepoint.h"
+#include "maps/maps.h"
+#include "marks/marks.h"
+#include "pmu/pmu.h"
+#include "sessions/attach.h"
+#include "sources/sources.h"
+
+/* Started from first to last, stopped from last to first. */
+static const struct kbarman_source *const sources[] = {
+	&kbarman_source_tasks,
+	&kbarman_source_maps,
+	&kbarman_source_sched,
+	&kbarman_source_idle,
+	&kbarman_source_wake,
+	&kbarman_source_migrate,
+	&kbarman_source_irq,
+	&kbarman_source_softirq,
+	&kbarman_source_freq,
+	&kbarman_source_pmu,
+	&kbarman_source_counts,
+	&kbarman_source_marker,
+};
+
+static bool source_is_enabled(const struct kbarman_source *source,
+			      const struct kbarman_session *session)
+{
+	return !source->bit || session->config.sources & source->bit;
+}
+
+/* ---- what this kernel lacks ---- */
+
+/* Written at module init only. */
+static u32 sources_absent;
+
+u32 kbarman_sources_absent(void)
+{
+	return sources_absent;
+}
+
+int __init kbarman_sources_init(void)
+{
+	int i, error = kbarman_work_init();
+
+	if (error)
+		return error;
+	for (i = 0; i < ARRAY_SIZE(sources); i++)
+		if (sources[i]->probes &&
+		    !kbarman_probes_find(sources[i]->probes, sources[i]->nr_probes))
+			sources_absent |= sources[i]->absent;
+	error = kbarman_source_maps_init();
+	if (error)
+		kbarman_work_exit();
+	return error;
+}
+
+void kbarman_sources_exit(void)
+{
+	kbarman_source_maps_exit();
+	kbarman_work_exit();
+}
+
+void kbarman_sources_tell(const struct kbarman_session *session)
+{
+	u32 chosen = session->config.sources & KBARMAN_SOURCE_DETAILS;
+	char names[64] = "";
+	size_t length = 0;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(sources); i++)
+		if (sources[i]->bit & chosen)
+			length += scnprintf(names + length, sizeof(names) - length, "%s%s",
+					    length ? "," : "", sources[i]->name);
+	if (chosen)
+		kbarman_header_fact(session->capture, "sources", "%s", names);
+}
+
+/* ---- all CPUs ---- */
+
+/*
+ * Stop the sources sources[0 .. count), last one first. A grace period takes some 10 ms, so they
+ * share one.
+ */
+static void sources_detach(struct kbarman_session *session, int count)
+{
+	int i;
+
+	for (i = count - 1; i >= 0; i--)
+		if (source_is_enabled(sources[i], session) && sources[i]->stop)
+			sources[i]->stop(session);
+	kbarman_probes_wait();
+	for (i = count - 1; i >= 0; i--)
+		if (source_is_enabled(sources[i], session) && sources[i]->end)
+			sources[i]->end(session);
+}
+
+int kbarman_sources_attach(struct kbarman_session *session)
+{
+	int i, error;
+
+	for (i = 0; i < ARRAY_SIZE(sources); i++) {
+		if (!source_is_enabled(sources[i], session) || !sources[i]->start)
+			continue;
+		error = sources[i]->start(session);
+		if (error) {
+			sources_detach(session, i);
+			return error;
+		}
+	}
+	return 0;
+}
+
+void kbarman_sources_detach(struct kbarman_session *session)
+{
+	sources_detach(session, ARRAY_SIZE(sources));
+}
+
+void kbarman_sources_tell_ends(struct kbarman_session *session)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(sources); i++)
+		if (source_is_enabled(sources[i], session) && sources[i]->tell)
+			sources[i]->tell(session);
+}
+
+/* ---- one CPU ---- */
+
+void kbarman_sources_stop_cpu(struct kbarman_session *session, int cpu)
+{
+	int i;
+
+	for (i = ARRAY_SIZE(sources) - 1; i >= 0; i--)
+		if (source_is_enabled(sources[i], session) && sources[i]->cpu_stop)
+			sources[i]->cpu_stop(session, cpu);
+}
+
+int kbarman_sources_start_cpu(struct kbarman_session *session, int cpu,
+			      struct kbarman_start *report)
+{
+	int i, error;
+
+	for (i = 0; i < ARRAY_SIZE(sources); i++) {
+		if (!source_is_enabled(sources[i], session) || !sources[i]->cpu_start)
+			continue;
+		error = sources[i]->cpu_start(session, cpu, report);
+		if (error) {
+			kbarman_sources_stop_cpu(session, cpu);
+			return error;
+		}
+	}
+	return 0;
+}
+
+void kbarman_sources_begin_here(struct kbarman_cpu *here)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(sources); i++)
+		if (source_is_enabled(sources[i], here->session) && sources[i]->here_begin)
+			sources[i]->here_begin(here);
+}
+
+void kbarman_sources_last_cpu(struct kbarman_session *session, int cpu)
+{
+	int i;
+
+	for (i = ARRAY_SIZE(sources) - 1; i >= 0; i--)
+		if (source_is_enabled(sources[i], session) && sources[i]->cpu_last)
+			sources[i]->cpu_last(session, cpu);
+}
+
+void kbarman_sources_cpu_goes(struct kbarman_session *session)
+{
+	int i;
+
+	for (i = ARRAY_SIZE(sources) - 1; i >= 0; i--)
+		if (sources[i]->cpu_goes)
+			sources[i]->cpu_goes(session);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What is done with a session as a whole: configure, start, stop, and looking at it. */
+#ifndef KBARMAN_SESSION_CALLS_H
+#define KBARMAN_SESSION_CALLS_H
+
+#include <linux/cpumask.h>
+#include <linux/poll.h>
+#include <linux/types.h>
+
+#include "uapi/kbarman.h"
+
+struct file;
+struct kbarman_capture;
+struct kbarman_session;
+
+/* The argument of KBARMAN_CONFIGURE, with what its pointers point to. */
+struct kbarman_wanted {
+	struct kbarman_configure config;
+	const struct kbarman_event *events;	/* [config.nr_events] */
+	const u32 *pids;			/* [config.nr_pids] */
+	cpumask_var_t cpus;
+};
+
+/*
+ * The ioctls. The caller has checked the arguments, except for what depends on the session's state.
+ * @file is the descriptor that the call is made on; NULL for the first two: the session has no owner.
+ * -EINTR if the caller is killed while it waits for another call. Context: task, without the
+ * session's lock.
+ */
+int kbarman_session_configure(struct kbarman_session *session, struct file *file,
+			      const struct kbarman_wanted *wanted);
+int kbarman_session_start(struct kbarman_session *session, struct file *file,
+			  struct kbarman_start *report);
+int kbarman_session_stop(struct kbarman_session *session, struct file *file);
+int kbarman_session_consume(struct kbarman_session *session, struct file *file, u32 cpu,
+			    u64 position);
+/* @file becomes the owner of a session that has none, and that no other call gives away. */
+int kbarman_session_adopt(struct kbarman_session *session, struct file *file);
+int kbarman_session_query(struct kbarman_session *session, struct file *file,
+			  struct kbarman_query *query);
+int kbarman_session_stats(struct kbarman_session *session, u32 cpu, struct kbarman_stats *stats);
+/* 0 if @file may change the session, -EINVAL if none is configured, else -EBUSY. */
+int kbarman_session_check_owner(struct kbarman_session *session, struct file *file);
+int kbarman_session_add_map(struct kbarman_session *session, struct file *file,
+			    const struct kbarman_map_row *row, const char *image);
+int kbarman_session_clock(struct kbarman_session *session, struct kbarman_clock *clock);
+/* Frees what the session has, unless it runs: true. It is not configured then. */
+bool kbarman_session_forget(struct kbarman_session *session);
+/* What KBARMAN_SESSIONS tells @file of the session. */
+int kbarman_session_tell(struct kbarman_session *session, struct file *file,
+			 struct kbarman_session_info *info);
+
+/*
+ * The session's part of a query of @file, and what happened to the records of all CPUs. Context:
+ * session's lock held.
+ */
+void kbarman_session_fill_query(struct kbarman_query *query, struct kbarman_session *session,
+				const struct file *file);
+void kbarman_session_fill_stats(struct kbarman_stats *stats, struct kbarman_session *session);
+
+/* The owner @file is closed, or NULL: it never had one. Stop the session, which has no owner from now on. Context: task. */
+void kbarman_session_abandon(struct kbarman_session *session, struct file *file);
+
+/* Stop it if it runs; forget what it recorded. Context: task, session's lock held. */
+void kbarman_session_stop_locked(struct kbarman_session *session);
+void kbarman_session_discard(struct kbarman_session *session);
+
+/*
+ * The current capture with a reference, or NULL if none is configured. Context: task, with or
+ * without mmap_lock and the session's lock.
+ */
+struct kbarman_capture *kbarman_session_capture(struct kbarman_session *session);
+
+/* @capture is it from now on; NULL: none is. Context: task, session's lock held. */
+void kbarman_session_set_capture(struct kbarman_session *session, struct kbarman_capture *capture);
+
+/* EPOLL* as the UAPI header says. */
+__poll_t kbarman_session_poll(struct kbarman_session *session, struct file *file,
+			      struct poll_table_struct *wait);
+
+#endif /* KBARMAN_SESSION_CALLS_H */

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/mutex.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+
+#include "capture/users.h"
+#include "session.h"
+#include "sessions/boot.h"
+#include "sessions/calls.h"
+#include "sessions/descriptor.h"
+#include "sessions/sessions.h"
+
+struct kbarman_descriptor {
+	struct mutex configuring;	/* one configure at a time makes the session */
+	/*
+	 * With a reference; set once, under `configuring`, and constant until the descriptor is
+	 * closed. So a call on the descriptor needs no reference of its own.
+	 */
+	struct kbarman_session *own;
+
+	spinlock_t lock;		/* protects `chosen` */
+	struct kbarman_session *chosen;	/* by kbarman_sessions_choose(); NULL = the newest one */
+};
+
+/*
+ * Waits for no session: Linux calls open() with the lock of all misc devices held, and other
+ * devices must not wait for a session.
+ */
+struct kbarman_descriptor *kbarman_descriptor_open(void)
+{
+	struct kbarman_descriptor *descriptor = kzalloc(sizeof(*descriptor), GFP_KERNEL);
+
+	if (!descriptor)
+		return NULL;
+	mutex_init(&descriptor->configuring);
+	spin_lock_init(&descriptor->lock);
+	kbarman_sessions_watch();
+	return descriptor;
+}
+
+void kbarman_descriptor_close(struct kbarman_descriptor *descriptor, struct file *file)
+{
+	struct kbarman_session *own = descriptor->own;
+
+	if (own) {
+		kbarman_session_abandon(own, file);
+		kbarman_sessions_leave(own);
+	} else {
+		kbarman_sessions_unchoose(descriptor->chosen);
+		kbarman_sessions_unwatch();
+	}
+	kfree(descriptor);
+}
+
+struct kbarman_session *kbarman_descriptor_own(struct kbarman_descriptor *descriptor)
+{
+	/* The session is complete. Pairs with the release in descriptor_set_own(). */
+	return smp_load_acquire(&descriptor->own);
+}
+
+struct kbarman_session *kbarman_descriptor_session(struct kbarman_descriptor *descriptor)
+{
+	struct kbarman_session *session = kbarman_descriptor_own(descriptor);
+
+	if (session) {
+		kref_get(&session->ref);
+		return session;
+	}
+	spin_lock(&descriptor->lock);
+	session = descriptor->chosen;
+	if (session)
+		kref_get(&session->ref);
+	spin_unlock(&descriptor->lock);
+	return session ?: kbarman_sessions_newest();
+}
+
+struct kbarman_capture *kbarman_descriptor_capture(struct kbarman_descriptor *descriptor)
+{
+	struct kbarman_session *session = kbarman_descriptor_own(descriptor);
+	struct kbarman_capture *capture = NULL;
+
+	if (session)
+		return kbarman_session_capture(session);
+	/* Without a reference to the session: see kbarman_sessions_newest_capture(). */
+	spin_lock(&descriptor->lock);
+	session = descriptor->chosen;
+	if (session)
+		capture = kbarman_session_capture(session);
+	spin_unlock(&descriptor->lock);
+	return session ? capture : kbarman_sessions_newest_capture();
+}
+
+/* ---- choose ---- */
+
+static void descriptor_set_chosen(struct kbarman_descriptor *descriptor,
+				  struct kbarman_session *session)
+{
+	struct kbarman_session *former;
+
+	spin_lock(&descriptor->lock);
+	former = descriptor->chosen;
+	descriptor->chosen = session;
+	spin_unlock(&descriptor->lock);
+	kbarman_sessions_unchoose(former);
+}
+
+int kbarman_descriptor_choose(struct kbarman_descriptor *descriptor, u64 id)
+{
+	struct kbarman_session *session = NULL;
+	int error = mutex_lock_killable(&descriptor->configuring);
+
+	if (error)
+		return error;
+	error = -EBUSY;
+	if (descriptor->own)
+		goto out;
+	error = -ENOENT;
+	if (id)
+		session = kbarman_sessions_choose(id);
+	if (id && !session)
+		goto out;
+	error = 0;
+	descriptor_set_chosen(descriptor, session);
+out:
+	mutex_unlock(&descriptor->configuring);
+	return error;
+}
+
+/* ---- a session of its own ---- */
+
+static void descriptor_set_own(struct kbarman_descriptor *descriptor,
+			       struct kbarman_session *session)
+{
+	smp_store_release(&descriptor->own, session);	/* pairs with kbarman_descriptor_own() */
+	descriptor_set_chosen(descriptor, NULL);
+	kbarman_sessions_unwatch();
+}
+
+int kbarman_descriptor_adopt(struct kbarman_descriptor *descriptor, struct file *file, u64 id)
+{
+	struct kbarman_session *session;
+	int error = mutex_lock_killable(&descriptor->configuring);
+
+	if (error)
+		return error;
+	error = -EBUSY;
+	if (descriptor->own)
+		goto out;
+	error = -ENOENT;
+	session = kbarman_boot_take(id);
+	if (!session)
+		goto out;
+	error = kbarman_session_adopt(session, file);
+	if (error)
+		kbarman_boot_put_back(session);
+	else
+		descriptor_set_own(descriptor, session);
+out:
+	mutex_unlock(&descriptor->configuring);
+	return error;
+}
+
+/* The descriptor's first configure. One that fails leaves no session. */
+static int descriptor_begin(struct kbarman_descriptor *descriptor, struct file *file,
+			    const struct kbarman_wanted *wanted)
+{
+	struct kbarman_session *session = kbarman_sessions_create();
+	int error;
+
+	if (IS_ERR(session))
+		return PTR_ERR(session);
+	error = kbarman_session_configure(session, file, wanted);
+	if (error) {
+		kbarman_sessions_leave(session);
+		return error;
+	}
+	descriptor_set_own(descriptor, session);
+	return 0;
+}
+
+/*
+ * After @error, a session gives way whose slot or memory may help: the descriptor's own one before
+ * those of others. False: there is none.
+ */
+static bool descriptor_makes_room(const struct kbarman_descriptor *descriptor,
+				  const struct file *file, int error)
+{
+	u32 user = kbarman_user_of(file->f_cred);
+
+	/* Whose allocations failed for this reason. */
+	if (fatal_signal_pending(current))
+		return false;
+	if ((error == -EDQUOT || error == -ENOMEM) && descriptor->own &&
+	    kbarman_session_forget(descriptor->own))
+		return true;
+	if (error == -EDQUOT)
+		return kbarman_sessions_give_way(&user);
+	if (error == -ENOMEM || (error == -EBUSY && !descriptor->own))
+		return kbarman_sessions_give_way(NULL);
+	return false;
+}
+
+int kbarman_descriptor_configure(struct kbarman_descriptor *descriptor, struct file *file,
+				 const struct kbarman_wanted *wanted)
+{
+	int error = mutex_lock_killable(&descriptor->configuring);
+
+	if (error)
+		return error;
+	do {
+		error = descriptor->own ?
+			kbarman_session_configure(descriptor->own, file, wanted) :
+			descriptor_begin(descriptor, file, wanted);
+	} while (error && descriptor_makes_room(descriptor, file, error));
+	mutex_unlock(&descriptor->configuring);
+	return error;
+}
+
+/* ---- poll ---- */
+
+__poll_t kbarman_descriptor_poll(struct kbarman_descriptor *descriptor, struct file *file,
+				 struct poll_table_struct *wait)
+{
+	struct kbarman_session *session;
+	__poll_t ready;
+
+	/*
+	 * epoll registers once, and the descriptor may use another session later. Registered before
+	 * the session is looked up, so that a newer one wakes the poller.
+	 */
+	if (!kbarman_descriptor_own(descriptor)) {
+		kbarman_sessions_poll(file, wait);
+		wait = NULL;
+	}
+	session = kbarman_descriptor_session(descriptor);
+	ready = kbarman_session_poll(session, file, wait);
+	kbarman_session_put(session);
+	return ready;
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What is done with a session while it runs and after that. */
+#include <linux/mm.h>
+#include <linux/poll.h>
+
+#include "capture/capture.h"
+#include "capture/header.h"
+#include "capture/storage.h"
+#include "capture/tables.h"
+#include "maps/probes.h"
+#include "pmu/cpu_pmu.h"
+#include "pmu/pmu.h"
+#include "ring/clock.h"
+#include "session.h"
+#include "sessions/calls.h"
+#include "sessions/rings.h"
+#include "sessions/attach.h"
+#include "stacks/callchain.h"
+
+int kbarman_session_consume(struct kbarman_session *session, struct file *file, u32 cpu,
+			    u64 position)
+{
+	struct kbarman_ring *ring;
+	int error = mutex_lock_killable(&session->lock);
+
+	if (error)
+		return error;
+	error = -EBUSY;
+	if (session->owner == file) {
+		ring = kbarman_rings_find(session, cpu);
+		error = ring ? kbarman_ring_consume(ring, position) : -EINVAL;
+	}
+	mutex_unlock(&session->lock);
+	return error;
+}
+
+/* What a query says of the device. */
+static void query_fill_device(struct kbarman_query *query)
+{
+	query->abi = KBARMAN_ABI;
+	query->page_size = PAGE_SIZE;
+	query->nr_cpus = nr_cpu_ids;
+	query->clock_hz = kbarman_clock_hz();
+	query->min_ring_bytes = KBARMAN_RING_MIN;
+	query->max_ring_bytes = KBARMAN_RING_MAX;
+	query->absent = kbarman_sources_absent();
+	if (kbarman_clock_counts())
+		query->features |= KBARMAN_FEATURE_RAW_CLOCK;
+	query->features |= kbarman_maps_features() | kbarman_callchain_features |
+			   KBARMAN_FEATURE_COUNTS | KBARMAN_FEATURE_DETAILS |
+			   KBARMAN_FEATURE_TURNS | KBARMAN_FEATURE_BOOT |
+			   KBARMAN_FEATURE_REUSE;
+
+	if (kbarman_cpu_pmu_present(query->pmu_name, sizeof(query->pmu_name)))
+		query->features |= KBARMAN_FEATURE_PMU;
+}
+
+void kbarman_session_fill_query(struct kbarman_query *query, struct kbarman_session *session,
+				const struct file *file)
+{
+	struct kbarman_capture *capture = session->capture;
+
+	if (session->running)
+		query->state |= KBARMAN_STATE_RUNNING;
+	if (session->owner)
+		query->state |= KBARMAN_STATE_OWNED;
+	if (session->owner == file)
+		query->state |= KBARMAN_STATE_MINE;
+	if (capture) {
+		query->state |= KBARMAN_STATE_CONFIGURED;
+		if (session->fallback)
+			query->state |= KBARMAN_STATE_FALLBACK;
+		if (session->unsteady || (session->running && kbarman_clock_is_unsteady()))
+			query->state |= KBARMAN_STATE_UNSTEADY;
+		query->mode = session->config.mode;
+		query->sources = session->config.sources;
+		query->nr_events = session->config.nr_events;
+		query->generation = kbarman_header_generation(capture);
+		query->session = session->id;
+		query->ring_bytes = capture->layout.ring_bytes;
+		query->header_bytes = capture->layout.header_bytes;
+		query->map_bytes = capture->layout.map_bytes;
+		query->map_stride = capture->layout.map_bytes;
+	}
+}
+
+int kbarman_session_query(struct kbarman_session *session, struct file *file,
+			  struct kbarman_query *query)
+{
+	int error;
+
+	query_fill_device(query);
+	error = mutex_lock_killable(&session->lock);
+	if (error)
+		return error;
+	kbarman_session_fill_query(query, session, file);
+	mutex_unlock(&session->lock);
+	return 0;
+}
+
+static void stats_add_ring(struct kbarman_stats *stats, const struct kbarman_session *session,
+			   struct kbarman_ring *ring)
+{
+	u64 overwritten = ring->overwrite ? kbarman_ring_overwritten(ring) : 0;
+	/*
+	 * Read after `overwritten`, so that the result has no more overwritten than written
+	 * records.
+	 */
+	u64 written = kbarman_ring_written(ring);
+	int reason;
+
+	stats->written += written;
+	stats->overwritten += min(overwritten, written);
+	stats->bytes += READ_ONCE(ring->header->write_offset);
+	for (reason = 0; reason < KBARMAN_LOST_REASONS; reason++)
+		stats->lost[reason] += kbarman_counted(&ring->lost[reason]);
+	for (reason = 0; reason < KBARMAN_STOP_REASONS; reason++)
+		stats->stopped[reason] += kbarman_pmu_stops(session, ring->cpu, reason);
+}
+
+static bool session_records(const struct kbarman_session *session, int cpu)
+{
+	return cpumask_test_cpu(cpu, session->recording) && !cpumask_test_cpu(cpu, session->gone);
+}
+
+void kbarman_session_fill_stats(struct kbarman_stats *stats, struct kbarman_session *session)
+{
+	struct kbarman_ring *ring;
+	int cpu;
+
+	for_each_cpu(cpu, session->cpus) {
+		ring = kbarman_rings_find(session, cpu);
+		if (!ring)
+			continue;
+		stats_add_ring(stats, session, ring);
+		stats->online += session_records(session, cpu);
+	}
+}
+
+int kbarman_session_stats(struct kbarman_session *session, u32 cpu, struct kbarman_stats *stats)
+{
+	struct kbarman_ring *ring;
+	int error = mutex_lock_killable(&session->lock);
+
+	if (error)
+		return error;
+	error = -EINVAL;
+	if (!session->capture)
+		goto out;
+	if (cpu != KBARMAN_CPU_ALL) {
+		ring = kbarman_rings_find(session, cpu);
+		if (!ring)
+			goto out;
+		stats_add_ring(stats, session, ring);
+		stats->online = session_records(session, cpu);
+	} else {
+		kbarman_session_fill_stats(stats, session);
+		kbarman_header_stats(session->capture, stats);
+		stats->missed[KBARMAN_MISSED_COUNTER] += kbarman_pmu_unreadable(session);
+	}
+	error = 0;
+out:
+	mutex_unlock(&session->lock);
+	return error;
+}
+
+int kbarman_session_clock(struct kbarman_session *session, struct kbarman_clock *clock)
+{
+	int error = mutex_lock_killable(&session->lock);
+
+	if (error)
+		return error;
+	error = -EINVAL;
+	if (session->capture) {
+		clock->start = session->started;
+		clock->stop = session->stopped;
+		kbarman_clock_read(&clock->now);
+		error = 0;
+	}
+	mutex_unlock(&session->lock);
+	return error;
+}
+
+static int session_check_owner(const struct kbarman_session *session, const struct file *file)
+{
+	if (!session->capture)
+		return -EINVAL;
+	return session->owner == file ? 0 : -EBUSY;
+}
+
+int kbarman_session_check_owner(struct kbarman_session *session, struct file *file)
+{
+	int error = mutex_lock_killable(&session->lock);
+
+	if (error)
+		return error;
+	error = session_check_owner(session, file);
+	mutex_unlock(&session->lock);
+	return error;
+}
+
+int kbarman_session_add_map(struct kbarman_session *session, struct file *file,
+			    const struct kbarman_map_row *row, const char *image)
+{
+	int error = mutex_lock_killable(&session->lock);
+
+	if (error)
+		return error;
+	error = session_check_owner(session, file);
+	if (!error && !row->task_id && !session->kernel_addresses)
+		error = -EPERM;
+	if (!error)
+		error = kbarman_tables_add_map(session->capture, 0, KBARMAN_USER_ROOT, row->task_id,
+					       row->base_address, row->length, row->image_offset,
+					       image, row->image_length, 0);
+	mutex_unlock(&session->lock);
+	return error;
+}
+
+/* Without the session's lock: poll() waits for nobody. */
+__poll_t kbarman_session_poll(struct kbarman_session *session, struct file *file,
+			      struct poll_table_struct *wait)
+{
+	struct kbarman_capture *capture;
+	__poll_t ready = 0;
+
+	kbarman_wake_arm(session->wake, file, wait);
+	/* What a stop wrote is complete. Pairs with kbarman_session_stop_locked(). */
+	if (!smp_load_acquire(&session->going))
+		return EPOLLIN | EPOLLRDNORM | EPOLLHUP;
+	capture = kbarman_session_capture(session);
+	if (!capture)
+		return EPOLLIN | EPOLLRDNORM | EPOLLHUP;
+	if (kbarman_capture_fill(capture) >= capture->watermark)
+		ready = EPOLLIN | EPOLLRDNORM;
+	kbarman_capture_put(capture);
+	return ready;
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/nospec.h>
+#include <linux/overflow.h>
+#include <linux/smp.h>
+#include <linux/string.h>
+#include <linux/topology.h>
+
+#include "capture/capture.h"
+#include "capture/memory.h"
+#include "capture/storage.h"
+#include "here.h"
+#include "ring/record.h"
+#include "sessions/rings.h"
+#include "stacks/callchain.h"
+
+static int ring_allocate(struct kbarman_session *session, int cpu)
+{
+	struct kbarman_cpu *its = per_cpu_ptr(session->each, cpu);
+	unsigned long pages = session->config.ring_bytes >> KBARMAN_RING_PAGE_SHIFT;
+
+	if (!its->pages)
+		its->pages = kbarman_memory_pages(array_size(pages, sizeof(*its->pages)),
+						  cpu_to_node(cpu));
+	if (!its->pages)
+		return -ENOMEM;
+	return kbarman_capture_add_ring(session->capture, cpu);
+}
+
+static void ring_reset(struct kbarman_session *session, int cpu)
+{
+	struct kbarman_cpu *its = per_cpu_ptr(session->each, cpu);
+
+	its->ring.wake = session->wake;
+	its->ring.stamp = kbarman_record_stamp(cpu);
+	its->ring.closed = true;
+	its->told_offline = false;
+	kbarman_ring_init(&its->ring, session->capture->rings[cpu], its->pages,
+			  session->config.ring_bytes, cpu,
+			  session->config.mode == KBARMAN_MODE_OVERWRITE);
+}
+
+int kbarman_rings_add(struct kbarman_session *session, int cpu)
+{
+	int error = kbarman_callchain_add(session, cpu) ?: ring_allocate(session, cpu);
+
+	if (!error)
+		ring_reset(session, cpu);
+	return error;
+}
+
+void kbarman_rings_reset(struct kbarman_session *session)
+{
+	int cpu;
+
+	for_each_cpu(cpu, session->cpus)
+		if (kbarman_rings_find(session, cpu))
+			ring_reset(session, cpu);
+}
+
+void kbarman_rings_forget(struct kbarman_session *session)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct kbarman_cpu *its = per_cpu_ptr(session->each, cpu);
+
+		memset(&its->ring, 0, sizeof(its->ring));
+		kbarman_memory_free(its->pages);
+		its->pages = NULL;
+	}
+}
+
+static void ring_close_here(void *data)
+{
+	struct kbarman_ring *ring = kbarman_ring_of(kbarman_here(data));
+
+	if (ring && !READ_ONCE(ring->closed))
+		kbarman_ring_close(ring);
+}
+
+void kbarman_rings_close(struct kbarman_session *session)
+{
+	struct kbarman_ring *ring;
+	int cpu;
+
+	on_each_cpu_mask(session->cpus, ring_close_here, kbarman_probe_data(session), true);
+	/* Those of CPUs that are offline, or were a moment ago. */
+	for_each_cpu(cpu, session->cpus) {
+		ring = kbarman_rings_find(session, cpu);
+		if (ring && !READ_ONCE(ring->closed) &&
+		    smp_call_function_single(cpu, ring_close_here, kbarman_probe_data(session),
+					     true))
+			kbarman_ring_shut(ring);
+	}
+}
+
+void kbarman_rings_settle(struct kbarman_session *session)
+{
+	struct kbarman_ring *ring;
+	int cpu;
+
+	for_each_cpu(cpu, session->cpus) {
+		ring = kbarman_rings_find(session, cpu);
+		if (ring)
+			kbarman_ring_settle(ring);
+	}
+}
+
+void kbarman_rings_close_short(struct kbarman_session *session)
+{
+	struct kbarman_ring *ring;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		ring = kbarman_ring_of(per_cpu_ptr(session->each, cpu));
+		if (ring)
+			kbarman_ring_close_short(ring);
+	}
+}
+
+struct kbarman_ring *kbarman_rings_find(struct kbarman_session *session, u32 cpu)
+{
+	if (!session->capture || cpu >= nr_cpu_ids || !cpu_possible(cpu))
+		return NULL;
+	cpu = array_index_nospec(cpu, nr_cpu_ids);
+	/* The ring of a CPU that is coming online may not be ready. */
+	return kbarman_ring_of(per_cpu_ptr(session->each, cpu));
+}

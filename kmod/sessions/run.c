@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Start and stop of a session: the order of things. */
+#include <linux/kernel.h>
+#include <linux/lockdep.h>
+#include <linux/preempt.h>
+#include <linux/string.h>
+#include <linux/utsname.h>
+
+#include "capture/capture.h"
+#include "capture/collect.h"
+#include "capture/header.h"
+#include "capture/storage.h"
+#include "maps/maps.h"
+#include "ring/clock.h"
+#include "ring/wake.h"
+#include "session.h"
+#include "sessions/calls.h"
+#include "sessions/chosen.h"
+#include "sessions/clocks.h"
+#include "sessions/cpus.h"
+#include "sessions/rings.h"
+#include "sessions/attach.h"
+#include "sessions/suspend.h"
+#include "sources/sources.h"
+
+static void header_tell_of_chains(const struct kbarman_session *session)
+{
+	u32 parts = session->chain_parts;
+
+	if (!parts)
+		return;
+	kbarman_header_fact(session->capture, "callchain", "%s%s%s",
+			    !(parts & KBARMAN_CONFIGURE_CHAIN_KERNEL) ? "user" :
+			    parts == KBARMAN_CONFIGURE_CHAIN_KERNEL   ? "kernel" : "both",
+			    parts & KBARMAN_CONFIGURE_CHAIN_STACK ? ",stack" : "",
+			    session->config.flags & KBARMAN_CONFIGURE_CHAIN_SWITCH ?
+				    ",switch" : "");
+	kbarman_header_fact(session->capture, "max_stack", "%u", session->config.max_stack);
+}
+
+static void header_begin(struct kbarman_session *session)
+{
+	struct kbarman_capture *capture = session->capture;
+
+	kbarman_capture_reset(capture, session->config.target_name,
+			      session->config.flags & KBARMAN_CONFIGURE_FREQ ?
+				      session->config.sample : 0);
+	session->unsteady = false;
+	kbarman_clocks_hold();
+	memset(&session->started, 0, sizeof(session->started));
+	memset(&session->stopped, 0, sizeof(session->stopped));
+
+	kbarman_header_fact(capture, "ext", "1");
+	kbarman_header_fact(capture, "host", "%s", init_uts_ns.name.nodename);
+	kbarman_header_fact(capture, "release", "%s", init_uts_ns.name.release);
+	kbarman_header_fact(capture, "machine", "%s", init_uts_ns.name.machine);
+	kbarman_sched_tell_states(capture);
+	header_tell_of_chains(session);
+	kbarman_sources_tell(session);
+}
+
+static void header_set_clock(struct kbarman_session *session)
+{
+	struct bm_protocol_clock_info info = {
+		.timestamp_base = session->started.timestamp,
+		.unix_base_ns = session->started.realtime_ns,
+	};
+	u64 multiplier, divisor;
+
+	kbarman_clock_fit(&session->started, NULL, NULL, &multiplier, &divisor);
+	info.timestamp_multiplier = multiplier;
+	info.timestamp_divisor = divisor;
+	kbarman_header_set_clock(session->capture, &info);
+}
+
+/* The rings open, now that all sources are there, and the time begins. */
+static void session_begin(struct kbarman_session *session)
+{
+	preempt_disable();
+	kbarman_clock_read(&session->started);
+	header_set_clock(session);
+	kbarman_cpus_begin(session);
+	preempt_enable();
+	kbarman_header_fact(session->capture, "raw_base", "%llu", session->started.raw_ns);
+	kbarman_header_begin(session->capture);
+	kbarman_suspend_session_starts(session);
+}
+
+static void header_end(struct kbarman_session *session)
+{
+	struct bm_protocol_header_start *start = kbarman_header_start(session->capture);
+	u64 multiplier, divisor, slept;
+
+	kbarman_clock_fit(&session->started, &session->stopped, &session->sleeps.asleep,
+			  &multiplier, &divisor);
+	slept = kbarman_clock_slept(&session->started, &session->stopped, &session->sleeps.asleep);
+	start->clock_info.timestamp_multiplier = multiplier;
+	start->clock_info.timestamp_divisor = divisor;
+	start->last_timestamp = session->stopped.timestamp;
+	/*
+	 * For readers with more than 64 bits of arithmetic: the two readings that the fraction
+	 * approximates. raw_end is given as if CLOCK_MONOTONIC_RAW had gone on while the machine
+	 * was suspended.
+	 */
+	kbarman_header_fact(session->capture, "raw_end", "%llu,%llu", session->stopped.timestamp,
+			    session->stopped.raw_ns + slept);
+	session->unsteady = kbarman_clock_is_unsteady();
+	if (session->unsteady)
+		kbarman_header_fact(session->capture, "clock_unsteady", "1");
+	if (session->sleeps.count)
+		kbarman_header_fact(session->capture, "asleep", "%u,%llu", session->sleeps.count,
+				    slept);
+	kbarman_clocks_release();
+	kbarman_rings_settle(session);
+}
+
+int kbarman_session_start(struct kbarman_session *session, struct file *file,
+			  struct kbarman_start *report)
+{
+	int error = mutex_lock_killable(&session->lock);
+
+	if (error)
+		return error;
+	error = -EINVAL;
+	if (!session->capture)
+		goto out;
+	error = -EBUSY;
+	if (session->owner != file || session->running)
+		goto out;
+
+	/* What can fail comes before the former recording is lost. */
+	error = kbarman_cpus_prepare(session, report);
+	if (error)
+		goto out;
+	kbarman_rings_reset(session);
+	header_begin(session);
+	/*
+	 * The bits are from configure or from the last start. The threads that they name may have
+	 * exited since, and other threads may have the same ids now.
+	 */
+	kbarman_chosen_clear(session);
+	kbarman_collect_start(session->capture, &session->each->ring);
+	/*
+	 * Choose before a probe asks who is recorded: everything that a chosen process does from
+	 * now on is seen.
+	 */
+	kbarman_chosen_choose(session);
+	error = kbarman_sources_attach(session);
+	if (error)
+		goto err_collect;
+	/*
+	 * Choose again, for threads that were created since the first choice: the fork probe was
+	 * not attached yet, or the creating thread was not chosen yet.
+	 */
+	kbarman_chosen_choose(session);
+	kbarman_maps_begin(session);
+	error = kbarman_cpus_start(session, report);
+	if (!error) {
+		session_begin(session);
+		session->running = true;
+		WRITE_ONCE(session->going, true);
+		goto out;
+	}
+	kbarman_sources_detach(session);
+err_collect:
+	kbarman_collect_stop(session->capture);
+	kbarman_clocks_release();
+out:
+	mutex_unlock(&session->lock);
+	return error;
+}
+
+void kbarman_session_stop_locked(struct kbarman_session *session)
+{
+	lockdep_assert_held(&session->lock);
+	if (!session->running)
+		return;
+	/*
+	 * The rings close before the first source is taken away, which takes long, and the end is
+	 * that moment: everything is recorded up to then, and nothing after it.
+	 */
+	kbarman_cpus_last(session);
+	preempt_disable();
+	kbarman_rings_close(session);
+	kbarman_clock_read(&session->stopped);
+	preempt_enable();
+	kbarman_suspend_session_stops(session);
+	kbarman_cpus_stop(session);
+	session->running = false;
+	kbarman_sources_detach(session);
+	kbarman_collect_stop(session->capture);
+	kbarman_wake_sync(session->wake);
+	header_end(session);
+	/* Last, because they may be many: the table of strings has room for all facts but these. */
+	kbarman_sources_tell_ends(session);
+	smp_store_release(&session->going, false);	/* pairs with kbarman_session_poll() */
+	kbarman_wake_all(session->wake);
+}
+
+void kbarman_session_abandon(struct kbarman_session *session, struct file *file)
+{
+	mutex_lock(&session->lock);
+	if (session->owner == file) {
+		kbarman_session_stop_locked(session);
+		session->owner = NULL;
+	}
+	mutex_unlock(&session->lock);
+}
+
+int kbarman_session_stop(struct kbarman_session *session, struct file *file)
+{
+	int error = mutex_lock_killable(&session->lock);
+
+	if (error)
+		return error;
+	error = -EBUSY;
+	if (session->owner == file) {
+		kbarman_session_stop_locked(session);
+		error = 0;
+	}
+	mutex_unlock(&session->lock);
+	return error;
+}

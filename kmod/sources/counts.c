@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Samples without a PC. The module reads the session's counters at every task switch, or
+ * periodically, or both. What the counters counted since the last reading belongs to the current
+ * task. So the values of a CPU's samples add up to what its counters counted, and the values of a
+ * task's samples to what the task did. Overflows (pmu/pmu.c) read the same counters, and their
+ * samples are part of these sums.
+ *
+ * A CPU's last sample is written when its counters have stopped (pmu/pmu.c), or before the CPU
+ * goes offline.
+ */
+#include <linux/err.h>
+#include <linux/mm_types.h>	/* 6.12: for <trace/events/sched.h> */
+#include <linux/perf_event.h>
+#include <linux/sched.h>
+#include <trace/events/sched.h>
+
+#include "capture/header.h"
+#include "compat/tracepoint.h"
+#include "here.h"
+#include "pmu/overflow.h"
+#include "sources/sources.h"
+
+/* ---- at switches ---- */
+
+/* Context: rq lock held, interrupts off. The outgoing task is still the current one. */
+#ifdef KBARMAN_HAVE_SWITCH_PREV_STATE
+static void on_sched_switch_count(void *data, bool preempt, struct task_struct *prev,
+				  struct task_struct *next, unsigned int prev_state)
+#else
+static void on_sched_switch_count(void *data, bool preempt, struct task_struct *prev,
+				  struct task_struct *next)
+#endif
+{
+	kbarman_pmu_count(kbarman_here(data));
+}
+
+/* Runs before the probe that records the switch: the sample of the outgoing task comes first. */
+static struct kbarman_probe counts_probes[] = {
+	{ .name = "sched_switch", .function = on_sched_switch_count, .early = true },
+};
+
+/* ---- periodically ---- */
+
+/* Context: interrupt. */
+static void on_counts_tick(struct perf_event *event, struct perf_sample_data *data,
+			   struct pt_regs *regs)
+{
+	kbarman_pmu_count(event->overflow_handler_context);
+}
+
+static struct perf_event *counts_create_ticker(u64 period, int cpu, struct kbarman_cpu *its)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = period,
+		.pinned = 1,
+	};
+
+	return perf_event_create_kernel_counter(&attr, cpu, NULL, on_counts_tick, its);
+}
+
+/* ---- the source ---- */
+
+static bool counts_at_switches(const struct kbarman_session *session)
+{
+	return session->config.flags & KBARMAN_CONFIGURE_COUNT_SWITCH;
+}
+
+static int counts_start(struct kbarman_session *session)
+{
+	bool switches = counts_at_switches(session);
+	u64 period = session->config.count_ns;
+	int error = 0;
+
+	if (!switches && !period)
+		return 0;
+	check_trace_callback_type_sched_switch(on_sched_switch_count);
+	kbarman_header_fact(session->capture, "counts", "%s%llu", switches ? "switch," : "",
+			    period);
+	if (switches)
+		error = kbarman_probes_attach(counts_probes, ARRAY_SIZE(counts_probes),
+					      kbarman_probe_data(session));
+	WRITE_ONCE(session->counting, !error);
+	return error;
+}
+
+static void counts_stop(struct kbarman_session *session)
+{
+	WRITE_ONCE(session->counting, false);
+	if (counts_at_switches(session))
+		kbarman_probes_detach(counts_probes, ARRAY_SIZE(counts_probes),
+				      kbarman_probe_data(session));
+}
+
+static int counts_cpu_start(struct kbarman_session *session, int cpu, struct kbarman_start *report)
+{
+	struct kbarman_cpu *its = per_cpu_ptr(session->each, cpu);
+	struct perf_event *ticker;
+
+	if (!session->config.count_ns)
+		return 0;
+	ticker = counts_create_ticker(session->config.count_ns, cpu, its);
+	if (IS_ERR(ticker))
+		return PTR_ERR(ticker);
+	its->ticker = ticker;
+	return 0;
+}
+
+static void counts_cpu_stop(struct kbarman_session *session, int cpu)
+{
+	struct kbarman_cpu *its = per_cpu_ptr(session->each, cpu);
+
+	if (its->ticker)
+		perf_event_release_kernel(its->ticker);
+	its->ticker = NULL;
+}
+
+static void counts_cpu_goes(struct kbarman_session *session)
+{
+	if (READ_ONCE(session->counting))
+		kbarman_pmu_count(this_cpu_ptr(session->each));
+}
+
+const struct kbarman_source kbarman_source_counts = {
+	.name = "counts",
+	.probes = counts_probes,
+	.nr_probes = ARRAY_SIZE(counts_probes),
+	.start = counts_start,
+	.stop = counts_stop,
+	.cpu_start = counts_cpu_start,
+	.cpu_stop = counts_cpu_stop,
+	.cpu_goes = counts_cpu_goes,
+};

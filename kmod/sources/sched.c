@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Task switches.
+ * Context of the probe: rq lock held, interrupts off, no sleeping, no printk.
+ */
+#include <linux/mm_types.h>	/* 6.12: <trace/events/sched.h> needs this */
+#include <linux/sched.h>
+#include <trace/events/sched.h>
+
+#include "capture/header.h"
+#include "compat/task.h"
+#include "compat/tracepoint.h"
+#include "here.h"
+#include "ring/record.h"
+#include "sources/sources.h"
+#include "stacks/callchain.h"
+
+/* 6.1 gave frozen tasks a state of their own. Linux shows this state as TASK_UNINTERRUPTIBLE. */
+#ifdef TASK_FROZEN
+#define FROZEN		TASK_FROZEN
+#else
+#define FROZEN		TASK_UNINTERRUPTIBLE
+#endif
+
+static __always_inline enum bm_task_switch_reason sched_reason(bool preempt,
+							       unsigned int prev_state)
+{
+	return !preempt && prev_state ? BM_TASK_SWITCH_BLOCKED : BM_TASK_SWITCH_PREEMPTED;
+}
+
+/*
+ * The state that is recorded, which has 16 bits. A task of PREEMPT_RT that waits for a lock has a
+ * state of its own, which Linux shows as TASK_UNINTERRUPTIBLE.
+ */
+static __always_inline unsigned int sched_told_state(unsigned int prev_state)
+{
+	if (prev_state & KBARMAN_TASK_RTLOCK_WAIT)
+		return TASK_UNINTERRUPTIBLE;
+	return TASK_STATE_MAX > 0x10000 ? (u16)prev_state : prev_state;
+}
+
+static __always_inline void sched_record(struct kbarman_ring *ring, bool preempt,
+					 struct task_struct *next, unsigned int prev_state)
+{
+	kbarman_record_switch(ring, next->pid, sched_reason(preempt, prev_state),
+			      sched_told_state(prev_state));
+}
+
+/*
+ * The probes are `notrace`: the function tracer would have its instruction in each of them.
+ *
+ * Of all tasks. The cheapest callback: @data is the rings themselves, and what is recorded is no
+ * question. The ring may not be ready.
+ */
+static __always_inline void sched_switch_any(void *data, bool preempt, struct task_struct *next,
+					     unsigned int prev_state)
+{
+	sched_record(&kbarman_here(data)->ring, preempt, next, prev_state);
+}
+
+static void sched_switch_chosen(void *data, bool preempt, struct task_struct *prev,
+				struct task_struct *next, unsigned int prev_state)
+{
+	const struct kbarman_session *session = kbarman_here(data)->session;
+
+	if (kbarman_wants(session, next->pid) || kbarman_wants(session, prev->pid))
+		sched_switch_any(data, preempt, next, prev_state);
+}
+
+static const void *sched_iterator(void);
+
+/* With the call chain of @prev, which is still the current task. */
+static void sched_switch_chain(void *data, bool preempt, struct task_struct *prev,
+			       struct task_struct *next, unsigned int prev_state)
+{
+	struct kbarman_cpu *here = kbarman_here(data);
+	struct kbarman_ring *ring = kbarman_ring_of(here);
+	struct kbarman_callchain *chain;
+
+	if (!ring || !kbarman_wants(here->session, prev->pid) || is_idle_task(prev))
+		chain = NULL;
+	else
+		chain = kbarman_callchain_here(here, sched_iterator());
+	if (!chain) {
+		sched_switch_chosen(data, preempt, prev, next, prev_state);
+		return;
+	}
+	kbarman_record_switch_chain(ring, next->pid, sched_reason(preempt, prev_state),
+				    sched_told_state(prev_state), &chain->head,
+				    kbarman_callchain_bytes(chain));
+	kbarman_callchain_put(here, chain);
+}
+
+#ifdef KBARMAN_HAVE_SWITCH_PREV_STATE
+/*
+ * 5.18: prev_state is the value on which __schedule() decided; prev->__state may have changed
+ * since.
+ */
+static notrace void on_sched_switch(void *data, bool preempt, struct task_struct *prev,
+				    struct task_struct *next, unsigned int prev_state)
+{
+	sched_switch_any(data, preempt, next, prev_state);
+}
+
+static notrace void on_sched_switch_chosen(void *data, bool preempt, struct task_struct *prev,
+					   struct task_struct *next, unsigned int prev_state)
+{
+	sched_switch_chosen(data, preempt, prev, next, prev_state);
+}
+
+static notrace void on_sched_switch_chain(void *data, bool preempt, struct task_struct *prev,
+					  struct task_struct *next, unsigned int prev_state)
+{
+	sched_switch_chain(data, preempt, prev, next, prev_state);
+}
+#else
+static notrace void on_sched_switch(void *data, bool preempt, struct task_struct *prev,
+				    struct task_struct *next)
+{
+	sched_switch_any(data, preempt, next, kbarman_task_state(prev));
+}
+
+static notrace void on_sched_switch_chosen(void *data, bool preempt, struct task_struct *prev,
+					   struct task_struct *next)
+{
+	sched_switch_chosen(data, preempt, prev, next, kbarman_task_state(prev));
+}
+
+static notrace void on_sched_switch_chain(void *data, bool preempt, struct task_struct *prev,
+					  struct task_struct *next)
+{
+	sched_switch_chain(data, preempt, prev, next, kbarman_task_state(prev));
+}
+#endif
+
+/* A session attaches one of them: those that check more cost more. */
+enum { SCHED_ANY, SCHED_CHOSEN, SCHED_CHAIN, SCHED_PROBES };
+
+static struct kbarman_probe sched_probes[SCHED_PROBES] = {
+	[SCHED_ANY] = { .name = "sched_switch", .function = on_sched_switch },
+	[SCHED_CHOSEN] = { .name = "sched_switch", .function = on_sched_switch_chosen },
+	[SCHED_CHAIN] = { .name = "sched_switch", .function = on_sched_switch_chain },
+};
+
+/* The kernel's function that calls the probe. */
+static const void *sched_iterator(void)
+{
+	return sched_probes[SCHED_CHAIN].tracepoint->iterator;
+}
+
+static const struct kbarman_probe *sched_probe(const struct kbarman_session *session)
+{
+	if (session->config.flags & KBARMAN_CONFIGURE_CHAIN_SWITCH)
+		return &sched_probes[SCHED_CHAIN];
+	return &sched_probes[session->tasks ? SCHED_CHOSEN : SCHED_ANY];
+}
+
+/*
+ * Records what the bits of this kernel's task states mean. Each entry is a letter of ps(1) and a
+ * mask of bits; the first mask whose bits are all set applies. Other kernels use other bits.
+ */
+void kbarman_sched_tell_states(struct kbarman_capture *capture)
+{
+	kbarman_header_fact(capture, "states", "I%x,D%x,D%x,S%x,T%x,t%x,P%x,X%x",
+			    TASK_IDLE, TASK_UNINTERRUPTIBLE, FROZEN, TASK_INTERRUPTIBLE,
+			    __TASK_STOPPED, __TASK_TRACED, TASK_PARKED, TASK_DEAD);
+}
+
+static int sched_start(struct kbarman_session *session)
+{
+	check_trace_callback_type_sched_switch(on_sched_switch);
+	check_trace_callback_type_sched_switch(on_sched_switch_chosen);
+	check_trace_callback_type_sched_switch(on_sched_switch_chain);
+	return kbarman_probes_attach(sched_probe(session), 1, kbarman_probe_data(session));
+}
+
+static void sched_stop(struct kbarman_session *session)
+{
+	kbarman_probes_detach(sched_probe(session), 1, kbarman_probe_data(session));
+}
+
+/*
+ * Records the task that runs when the recording begins, if it is recorded at all: the interrupted
+ * one.
+ */
+static void sched_here_begin(struct kbarman_cpu *here)
+{
+	if (kbarman_wants(here->session, current->pid))
+		kbarman_record_switch(&here->ring, current->pid, BM_TASK_SWITCH_PREEMPTED, 0);
+}
+
+const struct kbarman_source kbarman_source_sched = {
+	.name = "sched_switch",
+	.bit = KBARMAN_SOURCE_SCHED,
+	.absent = KBARMAN_SOURCE_SCHED,
+	.probes = sched_probes,
+	.nr_probes = ARRAY_SIZE(sched_probes),
+	.start = sched_start,
+	.stop = sched_stop,
+	.here_begin = sched_here_begin,
+};

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tasks. Adds a row for every task that exists at start, is created, or changes its name; notes the
+ * end of each task; and decides which tasks the session records.
+ *
+ * Context of the probes: the task itself, or its parent at fork; no sleeping. on_rename() runs
+ * under task_lock(). The probes may take raw spinlocks and no other locks.
+ */
+#include <linux/pid.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/string.h>
+#include <trace/events/sched.h>
+#include <trace/events/task.h>
+
+#include "capture/tables.h"
+#include "capture/users.h"
+#include "compat/tracepoint.h"
+#include "here.h"
+#include "maps/maps.h"
+#include "ring/clock.h"
+#include "sources/sources.h"
+
+#define TASKS_AT_ONCE	256	/* without a pause */
+#define TRIES		8	/* with pauses: where tasks end all the time, the last has none */
+
+/*
+ * The user that is charged for the rows of @task. Tasks that are not recorded need rows too,
+ * because task switches from a recorded task name them. All of them are charged to
+ * KBARMAN_USER_UNWANTED.
+ */
+static u32 task_payer(const struct kbarman_session *session, const struct task_struct *task)
+{
+	u32 user = KBARMAN_USER_UNWANTED;
+
+	if (kbarman_wants(session, task->pid)) {
+		rcu_read_lock();
+		user = kbarman_user_of(__task_cred(task));
+		rcu_read_unlock();
+	}
+	return user;
+}
+
+static void task_add(struct kbarman_session *session, u64 timestamp,
+		     const struct task_struct *task, const char *name)
+{
+	kbarman_tables_add_task(session->capture, timestamp, task->pid, task->tgid,
+				task_payer(session, task), name);
+}
+
+/* Copy the task's current name. */
+static void task_get_name(char name[TASK_COMM_LEN], const struct task_struct *task)
+{
+	/* If another CPU changes the name at this moment, on_rename() adds the right row. */
+	data_race(memcpy(name, task->comm, TASK_COMM_LEN));
+	name[TASK_COMM_LEN - 1] = '\0';
+}
+
+/* True if @child is the first thread of a process whose id was in the configuration. */
+static bool task_is_asked_for(const struct kbarman_session *session, struct task_struct *child)
+{
+	u32 i;
+
+	for (i = 0; i < session->config.nr_pids; i++)
+		if (session->pids[i] == task_pid(child))
+			return true;
+	return false;
+}
+
+/*
+ * The child is recorded if its parent is recorded, and the child is a thread of the same process or
+ * KBARMAN_CONFIGURE_INHERIT is set. The bit is written at every fork: a former owner of the thread
+ * id may have left another value.
+ *
+ * At start, kbarman_chosen_choose() sets bits at the same time. It sets the bit of a parent before
+ * the bits of the threads that the parent created. This function clears the child's bit before it
+ * reads the parent's bit. So the child's bit is set in the end, in whichever order the two write
+ * it. A process of the configuration may be in creation at this moment. It keeps its bit, even if
+ * its parent is not recorded.
+ */
+static void task_inherit_filter(const struct kbarman_session *session,
+				const struct task_struct *parent, struct task_struct *child)
+{
+	bool chosen;
+
+	if (!session->tasks)
+		return;
+	/* Fully ordered, like the setting of bits in kbarman_chosen_choose(). */
+	chosen = test_and_clear_bit(child->pid, session->tasks);
+	if ((kbarman_wants(session, parent->pid) &&
+	     (session->config.flags & KBARMAN_CONFIGURE_INHERIT || parent->tgid == child->tgid)) ||
+	    (chosen && task_is_asked_for(session, child)))
+		set_bit(child->pid, session->tasks);
+}
+
+/* The child has not run yet. Context: the parent. */
+static void on_fork(void *session, struct task_struct *parent, struct task_struct *child)
+{
+	char name[TASK_COMM_LEN];
+
+	task_inherit_filter(session, parent, child);
+	task_get_name(name, child);
+	task_add(session, kbarman_clock(), child, name);
+	kbarman_maps_fork(session, parent, child);
+}
+
+/* @new is the new name of @task; it may be longer than TASK_COMM_LEN and is then cut. */
+static void on_rename(void *session, struct task_struct *task, const char *new)
+{
+	char name[TASK_COMM_LEN];
+
+	strscpy(name, new, sizeof(name));
+	if (strncmp(name, task->comm, sizeof(name)))
+		task_add(session, kbarman_clock(), task, name);
+}
+
+/*
+ * In an exec, a thread that is not the leader takes over the leader's id. The thread's own id ends
+ * here, without sched_process_exit. The leader's id, for which there was a sched_process_exit, goes
+ * on.
+ */
+static void on_exec(void *data, struct task_struct *task, pid_t old_pid,
+		    struct linux_binprm *bprm)
+{
+	struct kbarman_session *session = data;
+
+	if (old_pid != task->pid) {
+		u64 now = kbarman_clock();
+		char name[TASK_COMM_LEN];
+
+		kbarman_tables_exit_task(session->capture, now, old_pid);
+		kbarman_tables_free_task(session->capture, now, old_pid);
+		kbarman_maps_exit(session, old_pid);
+		task_get_name(name, task);
+		task_add(session, now, task, name);
+	}
+	kbarman_maps_exec(session, task);
+}
+
+static void task_exits(struct kbarman_session *session, const struct task_struct *task)
+{
+	kbarman_tables_exit_task(session->capture, kbarman_clock(), task->pid);
+	kbarman_maps_exit(session, task->pid);
+}
+
+#ifdef KBARMAN_HAVE_EXIT_GROUP_DEAD
+static void on_task_exit(void *session, struct task_struct *task, bool group_dead)
+{
+	task_exits(session, task);
+}
+#else
+static void on_task_exit(void *session, struct task_struct *task)
+{
+	task_exits(session, task);
+}
+#endif
+
+/* No CPU runs @task any more: its last switch was an RCU grace period ago. Context: softirq. */
+static void on_free(void *data, struct task_struct *task)
+{
+	struct kbarman_session *session = data;
+
+	kbarman_tables_free_task(session->capture, kbarman_clock(), task->pid);
+}
+
+static struct kbarman_probe task_probes[] = {
+	{ .name = "sched_process_fork", .function = on_fork },
+	{ .name = "task_rename", .function = on_rename },
+	{ .name = "sched_process_exec", .function = on_exec },
+	{ .name = "sched_process_exit", .function = on_task_exit },
+	{ .name = "sched_process_free", .function = on_free },
+};
+
+/*
+ * Let others run in the middle of all tasks, between @process's @thread and the next one. False: it
+ * has ended meanwhile, so that nothing says what the next one is. Context: in an RCU section.
+ */
+static bool tasks_pause(struct task_struct *process, struct task_struct *thread)
+{
+	bool alive;
+
+	get_task_struct(process);
+	get_task_struct(thread);
+	rcu_read_unlock();
+	cond_resched();
+	rcu_read_lock();
+	alive = pid_alive(process) && pid_alive(thread);
+	put_task_struct(thread);
+	put_task_struct(process);
+	return alive;
+}
+
+/* Returns false if it has to begin again, as @pauses may make necessary. */
+static bool tasks_try_add_all(struct kbarman_session *session, bool pauses)
+{
+	struct task_struct *process, *thread;
+	char name[TASK_COMM_LEN];
+	unsigned int count = 0;
+
+	for_each_process_thread(process, thread) {
+		task_get_name(name, thread);
+		task_add(session, kbarman_clock(), thread, name);
+		if (pauses && !(++count % TASKS_AT_ONCE) && !tasks_pause(process, thread))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Called with the probes attached, so that no task is missed. A task that is seen twice gets one
+ * row: a row without a change is dropped.
+ */
+static void tasks_add_all(struct kbarman_session *session)
+{
+	unsigned int tries = TRIES;	/* with pauses */
+
+	kbarman_tables_add_task(session->capture, kbarman_clock(), 0, 0, KBARMAN_USER_ROOT,
+				"swapper");
+	rcu_read_lock();
+	while (!tasks_try_add_all(session, tries))
+		tries--;
+	rcu_read_unlock();
+}
+
+static int tasks_start(struct kbarman_session *session)
+{
+	int error;
+
+	check_trace_callback_type_sched_process_fork(on_fork);
+	check_trace_callback_type_task_rename(on_rename);
+	check_trace_callback_type_sched_process_exec(on_exec);
+	check_trace_callback_type_sched_process_exit(on_task_exit);
+	check_trace_callback_type_sched_process_free(on_free);
+	error = kbarman_probes_attach(task_probes, ARRAY_SIZE(task_probes), session);
+	if (!error)
+		tasks_add_all(session);
+	return error;
+}
+
+static void tasks_stop(struct kbarman_session *session)
+{
+	kbarman_probes_detach(task_probes, ARRAY_SIZE(task_probes), session);
+}
+
+const struct kbarman_source kbarman_source_tasks = {
+	.name = "tasks",
+	.absent = KBARMAN_ABSENT_TASKS,
+	.probes = task_probes,
+	.nr_probes = ARRAY_SIZE(task_probes),
+	.start = tasks_start,
+	.stop = tasks_stop,
+};

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Wakeups: who woke whom.
+ *
+ * Context of the probes: preemption off, and nearly always pi_lock of the woken task held with
+ * interrupts off, in whatever woke: task, softirq, interrupt; no sleeping, no printk. Only a task
+ * that wakes itself, because it has changed its mind about sleeping, does so with interrupts on.
+ */
+#include <linux/mm_types.h>	/* 6.12: <trace/events/sched.h> needs this */
+#include <linux/sched.h>
+#include <trace/events/sched.h>
+
+#include "compat/tracepoint.h"
+#include "context.h"
+#include "here.h"
+#include "ring/record.h"
+#include "sources/sources.h"
+
+/* The ring may not be ready. */
+static __always_inline void wake_record(struct kbarman_cpu *here, enum bm_kbarman_what what,
+					const struct task_struct *woken)
+{
+	u32 waker = current->pid;
+
+	kbarman_record_detail(&here->ring, waker, KBARMAN_SERIES_WAKEUPS, 1,
+			      kbarman_detail(what, kbarman_context(waker), woken->pid,
+					     task_cpu(woken)));
+}
+
+/* If one of the two is chosen: a wait has an end as well if its waker is not chosen. */
+static __always_inline void wake_record_chosen(struct kbarman_cpu *here,
+					       enum bm_kbarman_what what,
+					       const struct task_struct *woken)
+{
+	if (kbarman_wants(here->session, woken->pid) ||
+	    kbarman_wants(here->session, current->pid))
+		wake_record(here, what, woken);
+}
+
+static notrace void on_waking(void *data, struct task_struct *woken)
+{
+	wake_record(kbarman_here(data), BM_KBARMAN_WAKING, woken);
+}
+
+static notrace void on_waking_new(void *data, struct task_struct *woken)
+{
+	wake_record(kbarman_here(data), BM_KBARMAN_WAKING_NEW, woken);
+}
+
+static notrace void on_waking_chosen(void *data, struct task_struct *woken)
+{
+	wake_record_chosen(kbarman_here(data), BM_KBARMAN_WAKING, woken);
+}
+
+static notrace void on_waking_new_chosen(void *data, struct task_struct *woken)
+{
+	wake_record_chosen(kbarman_here(data), BM_KBARMAN_WAKING_NEW, woken);
+}
+
+/* A session attaches the first two or the last two. */
+static struct kbarman_probe wake_probes[] = {
+	{ .name = "sched_waking", .function = on_waking },
+	{ .name = "sched_wakeup_new", .function = on_waking_new },
+	{ .name = "sched_waking", .function = on_waking_chosen },
+	{ .name = "sched_wakeup_new", .function = on_waking_new_chosen },
+};
+
+#define WAKE_PROBES	(ARRAY_SIZE(wake_probes) / 2)
+
+static const struct kbarman_probe *wake_probes_of(const struct kbarman_session *session)
+{
+	return &wake_probes[session->tasks ? WAKE_PROBES : 0];
+}
+
+static int wake_start(struct kbarman_session *session)
+{
+	check_trace_callback_type_sched_waking(on_waking);
+	check_trace_callback_type_sched_waking(on_waking_chosen);
+	check_trace_callback_type_sched_wakeup_new(on_waking_new);
+	check_trace_callback_type_sched_wakeup_new(on_waking_new_chosen);
+	return kbarman_probes_attach(wake_probes_of(session), WAKE_PROBES,
+				     kbarman_probe_data(session));
+}
+
+static void wake_stop(struct kbarman_session *session)
+{
+	kbarman_probes_detach(wake_probes_of(session), WAKE_PROBES, kbarman_probe_data(session));
+}
+
+const struct kbarman_source kbarman_source_wake = {
+	.name = "wake",
+	.bit = KBARMAN_SOURCE_WAKE,
+	.absent = KBARMAN_SOURCE_WAKE,
+	.probes = wake_probes,
+	.nr_probes = ARRAY_SIZE(wake_probes),
+	.start = wake_start,
+	.stop = wake_stop,
+};
