@@ -580,7 +580,7 @@ def pprof_is_sent_as_pyroscope_takes_it(tmp):
     with Collector(503) as collector:
         result = tap.run("push", "--pprof", collector.url, "--resource", "service.name=my shop",
                          "--resource", "host=here", path)
-        assert result.returncode == 0 and "sent 1 request, to" in result.stderr, result
+        assert result.returncode == 0 and "sent 1 request: 3 samples, 0 waits, to" in result.stderr, result
         where, headers, body = collector.asked[-1]
         url = urllib.parse.urlsplit(where)
         assert url.path == "/ingest" and headers["Content-Type"] == "application/octet-stream"
@@ -624,6 +624,22 @@ def pprof_is_sent_as_parca_takes_it(tmp):
     viewers.convert(path, "pprof", out)
     with gzip.open(out) as file:
         assert gzip.decompress(base64.b64decode(sample["rawProfile"], validate=True)) == file.read()
+
+
+def a_profile_of_pprof_that_is_too_large_is_said_and_counted(tmp):
+    path, spool = many_programs(tmp), os.path.join(tmp, "spool")
+    for place in "", "/profiles/writeraw":
+        with Collector(*no_more_than(100)) as collector:
+            result = tap.run("push", "--pprof", collector.url + place, path)
+            assert result.returncode == 1 and "lost 1 request: 240 samples" in result.stderr, result
+            result = tap.run("push", "--pprof", collector.url + place, "--spool", spool, path)
+            assert result.returncode == 3 and "kept 1 request: 240 samples" in result.stderr, result
+            assert "is not sent in parts" in result.stderr and not collector.taken, result
+            assert len(collector.asked) == 2, collector.asked
+            collector.answers = []
+            result = tap.run("push", "--pprof", collector.url + place, "--spool", spool, "--spool-only")
+            assert result.returncode == 0 and "sent 1 request: 240 samples" in result.stderr, result
+            assert len(collector.taken) == 1 and not kept(tmp)
 
 
 def commands_of_the_page_of_the_fleet_send_each_capture_once(tmp):

@@ -516,8 +516,8 @@ static enum push_fate send_in_parts(struct push *p, const struct push_request *r
 		p->told_parts = true;
 		fate = send_parts(&parts, rest);
 	} else {
-		cli_warn("%s: a request of %zu bytes is too large for it: raise its limit", p->shown,
-			 request->size);
+		cli_warn("%s: a request of %zu bytes is too large for it%s: raise its limit", p->shown,
+			 request->size, p->otlp ? "" : ", and a profile of pprof is not sent in parts");
 	}
 	free(parts.left);
 	free(parts.wanted);

@@ -14,6 +14,7 @@
 #include "base/whole.h"
 #include "cli.h"
 #include "export/parca.h"
+#include "export/pprof.h"
 #include "push_encode.h"
 #include "sandbox.h"
 
@@ -63,11 +64,11 @@ static int encode_otlp(const struct push_encoder *encoder, struct kb_trace *trac
 
 /* Passes on what was exported, in the form of Parca if that is wanted. */
 static int send_profile(const struct push_encoder *encoder, struct kb_trace *trace,
-			const struct kb_out *profile, int fd)
+			const struct kb_out *profile, const struct kb_pprof_sums *sums, int fd)
 {
 	uint64_t epoch = kb_trace_header(trace)->unix_base_ns;
 	const struct push_counts counts = {
-		.profiles = 1,
+		.samples = sums->samples, .waits = sums->waits, .profiles = 1,
 		.from = epoch + (uint64_t)kb_trace_first(trace),
 		.until = epoch + (uint64_t)kb_trace_last(trace),
 	};
@@ -94,14 +95,15 @@ static int encode_pprof(const struct push_encoder *encoder, struct kb_trace *tra
 			struct kb_error *err)
 {
 	const struct kb_export_options options = { .size = sizeof(options), .say = say };
+	struct kb_pprof_sums sums;
 	struct kb_out *out;
 	int error, result;
 
 	if (kb_out_memory(&out))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	result = kb_export_run(kb_export_find("pprof"), trace, &options, out, err);
+	result = kb_pprof_run(trace, &options, out, &sums, err);
 	if (result >= 0) {
-		error = send_profile(encoder, trace, out, fd);
+		error = send_profile(encoder, trace, out, &sums, fd);
 		if (error)
 			result = kb_error_set(err, error, KB_NO_OFFSET,
 					      "can't pass on a profile: %s", strerror(-error));

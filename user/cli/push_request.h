@@ -8,7 +8,7 @@
 
 #define PUSH_BYTES_MAX	(256U << 20)	/* of a request */
 
-/* What a request holds. Numbers of pprof's are not known: 0. */
+/* What a request holds. The time of pprof's waits is not known: 0. */
 struct push_counts {
 	uint64_t samples, waits, wait_ns, profiles;
 	uint64_t from, until;		/* ns since 1970 */

@@ -20,6 +20,7 @@
 #include "base/table.h"
 #include "export/label.h"
 #include "export/list.h"
+#include "export/pprof.h"
 #include "export/pprof_fields.h"
 #include "export/run.h"
 #include "export/stack_table.h"
@@ -494,8 +495,19 @@ static void release(struct pprof *x)
 	kb_task_table_release(&x->tasks);
 }
 
-static int run(struct kb_trace *trace, const struct kb_export_options *options,
-	       struct kb_out *out, struct kb_error *err)
+static void add_up(struct pprof *x, struct kb_pprof_sums *sums)
+{
+	*sums = (struct kb_pprof_sums){ 0 };
+	for (uint32_t i = 0; i < x->rows.nr; i++) {
+		const struct row *row = kb_table_row(&x->rows, i);
+
+		sums->samples += row->values[VALUE_SAMPLES];
+		sums->waits += row->values[VALUE_WAITS];
+	}
+}
+
+int kb_pprof_run(struct kb_trace *trace, const struct kb_export_options *options,
+		 struct kb_out *out, struct kb_pprof_sums *sums, struct kb_error *err)
 {
 	struct pprof x = { .trace = trace };
 	struct kb_gzip *gzip = NULL;
@@ -517,11 +529,20 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 		put_all(&x);
 		kb_gzip_finish(gzip);
 	}
+	add_up(&x, sums);
 	result = kb_export_end(trace, out, x.no_memory, err);
 out:
 	kb_gzip_destroy(gzip);
 	release(&x);
 	return result;
+}
+
+static int run(struct kb_trace *trace, const struct kb_export_options *options,
+	       struct kb_out *out, struct kb_error *err)
+{
+	struct kb_pprof_sums sums;
+
+	return kb_pprof_run(trace, options, out, &sums, err);
 }
 
 const struct kb_export kb_export_pprof = {
