@@ -5,9 +5,11 @@ import gzip
 import os
 import random
 import shutil
+import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import preload
 import tap
 from make_capture import Maker
 from test_report import build, lines, make, only
@@ -136,6 +138,32 @@ def a_link_at_its_temporary_name_is_not_followed(tmp):
     with open(victim, encoding="ascii") as file:
         assert file.read() == "mine"
     assert not os.path.islink(path) and os.stat(path).st_mode & 0o007 == 0
+
+
+# A signal comes when the file is written, and has no name yet.
+SIGNAL = """
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int rename(const char *from, const char *to)
+{
+	size_t length = strlen(from);
+	if (length > 12 && !strcmp(from + length - 12, ".symbols.tmp"))
+		raise(atoi(getenv("SIGNAL")));
+	return renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+"""
+
+
+def nothing_is_left_when_a_signal_ends_it(tmp):
+    make(tmp, os.path.join(tmp, "kbarman.cap"))
+    library = preload.build(tmp, "signal", SIGNAL)
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        result = tap.run("bundle", cwd=tmp, env=os.environ | {"LD_PRELOAD": library, "SIGNAL": str(int(number))})
+        assert result.returncode == -number, result
+        assert not [name for name in os.listdir(tmp) if "symbols" in name], os.listdir(tmp)
 
 
 def nothing_is_left_of_a_failure(tmp):

@@ -18,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 import preload
 import tap
+from test_bundle import SIGNAL
 from test_record import check, fake, main, record
 
 NAME = re.compile(r"\d{8}T\d{6}\.\d{3}-([a-z]+)(-\d+)?\.cap")
@@ -249,6 +250,19 @@ def names_outlive_the_program(tmp):
                 with gzip.open(path + ".symbols") as file:
                     assert b"program" in file.read()
         shutil.rmtree(os.path.join(tmp, "there"))
+
+
+def symbols_that_were_not_saved_are_said(tmp):
+    """Who saves them is killed while it writes, as by the OOM killer."""
+    libraries = f"{fake()['LD_PRELOAD']}:{preload.build(tmp, 'signal', SIGNAL)}"
+    done = subprocess.run(
+        [tap.KBARMAN, "record", "--trigger", "signal:USR2", "--after", "10ms", "-o", "there",
+         "sh", "-c", "until ls there/*.cap; do kill -USR2 $PPID; sleep 0.1; done"],
+        cwd=tmp, env=fake(LD_PRELOAD=libraries, SIGNAL="9"), capture_output=True, text=True, timeout=tap.HANG,
+        check=False)
+    path = captures(tmp, "there")[0]
+    assert f"there/{os.path.basename(path)} has no symbols: signal 9 ended" in done.stderr, done
+    assert not [name for name in os.listdir(os.path.join(tmp, "there")) if "symbols" in name], done
 
 
 # Notes with which priority symbols are saved.

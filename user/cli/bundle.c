@@ -46,7 +46,7 @@ static void complain(void *context, const char *sentence)
 int cmd_bundle(int argc, char **argv)
 {
 	struct kb_symbol_options symbols = { .size = sizeof(symbols) };
-	char *written;
+	char *written, *temporary;
 	const char *path;
 	struct kb_error err = { 0 };
 	int option, ret;
@@ -62,6 +62,9 @@ int cmd_bundle(int argc, char **argv)
 		return cli_fail("symbols are saved beside the capture, and standard input has no "
 				"name: give a FILE");
 	cli_decoder_start();
+	/* kept until the exit */
+	if (asprintf(&temporary, "%s" KB_BUNDLE_TEMPORARY, path) < 0 || !cli_output_remember(temporary))
+		return cli_fail("out of memory");
 	cli_progress("saving symbols", false);
 	cli_sandbox(&(struct cli_sandbox) { .inputs = &path, .nr_inputs = 1, .output = path,
 					    .processes = true, .decoder = true });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <signal.h>
-#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -10,6 +10,9 @@
 
 #include "bundler.h"
 #include "cli.h"
+#include "sym/bundle.h"
+
+#define NOT_STARTED	127
 
 __attribute__((noreturn))
 static void child(const struct bundler *bundler, const char *path)
@@ -25,17 +28,37 @@ static void child(const struct bundler *bundler, const char *path)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	execl("/proc/self/exe", "kbarman", "bundle", "--quiet", "--", path, NULL);
-	_exit(127);
+	_exit(NOT_STARTED);
 }
 
-static pid_t *free_job(struct bundler *bundler)
+/* The job has ended. One that could not say why is spoken for here, and leaves nothing behind. */
+static void end(struct bundler_job *job, int status)
 {
-	pid_t *found = NULL;
+	char *temporary;
 
-	for (pid_t *job = bundler->jobs; job < bundler->jobs + BUNDLER_JOBS; job++) {
-		if (*job && waitpid(*job, NULL, WNOHANG))
-			*job = 0;
-		if (!*job)
+	if (WIFSIGNALED(status))
+		cli_warn("%s has no symbols: signal %d ended the process that saves them; run 'kbarman "
+			 "bundle' on it", job->path, WTERMSIG(status));
+	else if (WEXITSTATUS(status) == NOT_STARTED)
+		cli_warn("%s has no symbols: no process could be started; run 'kbarman bundle' on it",
+			 job->path);
+	if (WIFSIGNALED(status) && asprintf(&temporary, "%s" KB_BUNDLE_TEMPORARY, job->path) >= 0) {
+		unlink(temporary);
+		free(temporary);
+	}
+	free(job->path);
+	*job = (struct bundler_job){ 0 };
+}
+
+static struct bundler_job *free_job(struct bundler *bundler)
+{
+	struct bundler_job *found = NULL;
+	int status;
+
+	for (struct bundler_job *job = bundler->jobs; job < bundler->jobs + BUNDLER_JOBS; job++) {
+		if (job->pid && waitpid(job->pid, &status, WNOHANG) == job->pid)
+			end(job, status);
+		if (!job->pid)
 			found = job;
 	}
 	return found;
@@ -43,7 +66,7 @@ static pid_t *free_job(struct bundler *bundler)
 
 void bundler_begin(struct bundler *bundler, const char *path)
 {
-	pid_t *job = free_job(bundler);
+	struct bundler_job *job = free_job(bundler);
 	struct stat st;
 
 	if (!strcmp(path, "-") || stat(path, &st) || !S_ISREG(st.st_mode))
@@ -53,20 +76,26 @@ void bundler_begin(struct bundler *bundler, const char *path)
 			 path);
 		return;
 	}
-	*job = fork();
-	if (!*job)
+	job->path = strdup(path);
+	job->pid = job->path ? fork() : -1;
+	if (!job->pid)
 		child(bundler, path);
-	if (*job < 0) {
+	if (job->pid < 0) {
 		cli_warn("%s has no symbols: %s; run 'kbarman bundle' on it", path, strerror(errno));
-		*job = 0;
+		free(job->path);
+		*job = (struct bundler_job){ 0 };
 	}
 }
 
 void bundler_wait(struct bundler *bundler)
 {
-	for (pid_t *job = bundler->jobs; job < bundler->jobs + BUNDLER_JOBS; job++) {
-		while (*job && waitpid(*job, NULL, 0) < 0 && errno == EINTR)
+	for (struct bundler_job *job = bundler->jobs; job < bundler->jobs + BUNDLER_JOBS; job++) {
+		pid_t ended = 0;
+		int status;
+
+		while (job->pid && (ended = waitpid(job->pid, &status, 0)) < 0 && errno == EINTR)
 			;
-		*job = 0;
+		if (ended > 0)
+			end(job, status);
 	}
 }

@@ -11,10 +11,15 @@
 
 #define BUNDLER_JOBS	4	/* at the same time */
 
+struct bundler_job {
+	pid_t pid;			/* 0: none */
+	char *path;			/* of the capture */
+};
+
 /* All zero, but for the priority: nothing is being saved. */
 struct bundler {
 	int nice;			/* of those processes */
-	pid_t jobs[BUNDLER_JOBS];	/* 0: none */
+	struct bundler_job jobs[BUNDLER_JOBS];
 };
 
 /* Begins to save the symbols of the capture @path, if that is a file. */

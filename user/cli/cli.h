@@ -181,6 +181,8 @@ int cli_output_open_private(struct cli_output *out, const char *path);
 /* Flushes, checks for errors such as a full disk, renames. The same results. */
 int cli_output_commit(struct cli_output *out);
 void cli_output_abandon(struct cli_output *out);
+/* Removes the file @temporary at exit and at a signal that ends the verb. False: there are too many. */
+bool cli_output_remember(char *temporary);
 /* Removes all outputs that are not committed, before an immediate end. Context: signals too. */
 void cli_output_remove_all(void);
 /* The sandbox permits files of the output's folder only: messages about it say so from now on. */

@@ -34,7 +34,7 @@ static void remove_and_die(int number)
 	raise(number);
 }
 
-static bool remember(char *temporary)
+bool cli_output_remember(char *temporary)
 {
 	static const int deadly[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ };
 	static bool prepared;
@@ -96,7 +96,7 @@ static int open_temporary(struct cli_output *out, const struct stat *existing, b
 	out->fd = mkostemp(out->temporary, O_CLOEXEC);
 	if (out->fd < 0)
 		return -errno;
-	if (!remember(out->temporary)) {
+	if (!cli_output_remember(out->temporary)) {
 		unlink(out->temporary);
 		return -EMFILE;
 	}

@@ -96,7 +96,7 @@ int kb_bundle_write(const struct kb_images *images, const char *path, struct kb_
 	gzFile file;
 	int ret = 0, fd;
 
-	if (asprintf(&temporary, "%s.tmp", path) < 0)
+	if (asprintf(&temporary, "%s" KB_BUNDLE_WRITTEN, path) < 0)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	fd = kb_create(AT_FDCWD, temporary, KB_CREATE_NEW, KB_CREATE_PRIVATE);
 	errno = 0;

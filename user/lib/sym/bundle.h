@@ -23,6 +23,8 @@
 #include "sym/image.h"
 
 #define KB_BUNDLE_SUFFIX	".symbols"
+#define KB_BUNDLE_WRITTEN	".tmp"	/* behind it while it is being written */
+#define KB_BUNDLE_TEMPORARY	KB_BUNDLE_SUFFIX KB_BUNDLE_WRITTEN
 
 /*
  * Read @path into @images. The images in the bundle count as loaded then. -ENODATA: not in this
