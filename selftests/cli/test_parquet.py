@@ -316,6 +316,21 @@ def captures_are_added_and_none_is_there_twice(tmp):
     assert len(parquet.rows(out, "captures")) == 2
 
 
+def a_capture_that_differs_anywhere_is_another(tmp):
+    """Nobody can write one that replaces the files of a capture that it only looks like."""
+    def make(last, base):
+        c = viewers.begin()
+        c.map(10, base, 0x1000, 0, b"/image")
+        for step in range(20000):
+            c.sample(0, BASE + step, 10, 0x10000, (1, 1))
+        c.sample(0, BASE + 20000, 10, last, (1, 1))
+        return c.save(os.path.join(tmp, "a.cap"))
+
+    for number, values in enumerate(((0x1000, 0x5000), (0x2000, 0x5000), (0x1000, 0x6000))):
+        out = convert(tmp, make(*values))
+        assert len(parquet.rows(out, "captures")) == number + 1, values
+
+
 def names_of_hosts_are_safe_in_paths(tmp):
     path = viewers.small().save(os.path.join(tmp, "a.cap"))
     for number, host in enumerate(("../up", "a b=c:d", ".", "..", "", "\u00e9", "x" * 400)):

@@ -110,10 +110,11 @@ struct kb_diff_capture *kb_differ_new_capture(struct kb_differ *differ, unsigned
 }
 
 /* A copy would count as another run, which is as exact as can be. */
-static bool has_copy(const struct kb_differ *differ, unsigned int side, uint64_t identity)
+static bool has_copy(const struct kb_differ *differ, unsigned int side,
+		     const struct barman_identity *identity)
 {
 	for (uint32_t i = 0; i < differ->nr; i++)
-		if (differ->origins[i].side == side && differ->origins[i].identity == identity)
+		if (differ->origins[i].side == side && barman_is_same(&differ->origins[i].identity, identity))
 			return true;
 	return false;
 }
@@ -121,7 +122,7 @@ static bool has_copy(const struct kb_differ *differ, unsigned int side, uint64_t
 int kb_differ_add(struct kb_differ *differ, unsigned int side, struct kb_trace *trace,
 		  struct kb_error *err)
 {
-	uint64_t identity;
+	struct barman_identity identity;
 	struct kb_diff_capture *capture;
 	struct kb_diff_origin *origin;
 	int ret;
@@ -129,8 +130,10 @@ int kb_differ_add(struct kb_differ *differ, unsigned int side, struct kb_trace *
 	if (side > 1 || differ->judged)
 		return kb_error_set(err, -EINVAL, KB_NO_OFFSET,
 				    side > 1 ? "there are two sides" : "they are compared already");
-	identity = barman_identity(trace->barman);
-	if (has_copy(differ, side, identity))
+	ret = barman_identify(trace->barman, &identity, err);
+	if (ret)
+		return ret;
+	if (has_copy(differ, side, &identity))
 		return kb_error_set(err, -EEXIST, KB_NO_OFFSET,
 				    "'%s' is the same capture as another one of its side: give one of them",
 				    trace->path ?: "-");

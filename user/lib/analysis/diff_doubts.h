@@ -5,10 +5,12 @@
 
 #include <kbarman/diff.h>
 
+#include "format/barman_identity.h"
+
 /* What a capture says; texts are owned, "" where it does not say. */
 struct kb_diff_origin {
 	unsigned int side;
-	uint64_t identity;		/* barman_identity() */
+	struct barman_identity identity;
 	char *facts[9];			/* see diff_doubts.c */
 	char *events;			/* names of the counters */
 	uint32_t rate, cpus;		/* samples a second as its header says; CPUs with records */

@@ -25,6 +25,9 @@ static const char *name_of(const struct kb_barman *barman, const char *file)
 /* A machine whose recording is in two captures would be two machines, which do the same. */
 static int refuse_parts(const struct kb_machines *machines, const char *const *files, struct kb_error *err)
 {
+	struct barman_identity of_a, of_b;
+	int ret;
+
 	for (uint32_t i = 1; i < machines->nr; i++) {
 		struct kb_barman *b = machines->traces[i]->barman;
 
@@ -33,7 +36,10 @@ static int refuse_parts(const struct kb_machines *machines, const char *const *f
 
 			if (!barman_same_session(a, b))
 				continue;
-			if (barman_identity(a) == barman_identity(b))
+			ret = barman_identify(a, &of_a, err) ?: barman_identify(b, &of_b, err);
+			if (ret)
+				return ret;
+			if (barman_is_same(&of_a, &of_b))
 				return kb_error_set(err, -EINVAL, KB_NO_OFFSET,
 						    "'%s' is the same capture as '%s': give one of them",
 						    files[i], files[of]);

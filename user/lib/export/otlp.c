@@ -12,6 +12,7 @@
 #include "analysis/cgroups.h"
 #include "analysis/cputime.h"
 #include "analysis/trace_inside.h"
+#include "base/digest.h"
 #include "base/hash.h"
 #include "base/out_packet.h"
 #include "base/table.h"
@@ -507,11 +508,15 @@ static void take_event(struct otlp *x)
 static void identify(struct otlp *x)
 {
 	const struct kb_header *header = kb_trace_header(x->trace);
-	int i;
+	uint8_t name[KB_DIGEST_BYTES];
+	struct kb_digest digest;
 
-	for (i = 0; i < 2; i++)
-		x->identity[i] = kb_hash_bytes(kb_hash_word((uint64_t)i, header->unix_base_ns),
-					       header->strings, header->string_table_length);
+	kb_digest_begin(&digest);
+	kb_digest_number(&digest, header->unix_base_ns);
+	kb_digest_bytes(&digest, header->strings, header->string_table_length);
+	kb_digest_end(&digest, name);
+	for (size_t i = 0; i < sizeof(name); i++)
+		x->identity[i / 8] |= (uint64_t)name[i] << (8 * (i % 8));
 }
 
 static int prepare(struct otlp *x, struct kb_error *err)

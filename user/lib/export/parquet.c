@@ -320,7 +320,8 @@ static int begin(struct writing *w, struct kb_trace *trace, const struct kb_expo
 	const char *host = options->host ? options->host : kb_barman_fact(kb_trace_barman(trace), "host");
 	const char *name = options->name ? options->name : "capture";
 	enum kb_parquet_codec codec;
-	char file[24];
+	char file[2 * KB_DIGEST_BYTES + 1];
+	struct barman_identity identity;
 	int ret;
 
 	if (find_codec(options, &codec))
@@ -328,7 +329,11 @@ static int begin(struct writing *w, struct kb_trace *trace, const struct kb_expo
 	if (!header->unix_base_ns)
 		kb_export_say(options, "the capture does not say the time of day: its hours begin in 1970");
 	/* not the name: a renamed copy is to replace its files */
-	snprintf(file, sizeof(file), "%016" PRIx64, barman_identity(kb_trace_barman(trace)));
+	ret = barman_identify(trace->barman, &identity, w->err);
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < sizeof(identity.bytes); i++)
+		snprintf(file + 2 * i, 3, "%02x", identity.bytes[i]);
 	ret = kb_parquet_files_init(&w->files, options->directory,
 				    host ? host : header->target_name ? header->target_name : "",
 				    file, codec, w->err);

@@ -2,52 +2,79 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "format/barman_identity.h"
 #include "format/barman_inside.h"
 
-#define FIRST	((size_t)256 << 10)	/* bytes of records that are looked at */
-#define SEED	UINT64_C(0xcbf29ce484222325)
+#define PIECE	((size_t)1 << 20)	/* bytes of records at a time */
 
-/* FNV-1a. It is part of names of files, so it can't change. */
-static uint64_t add_bytes(uint64_t hash, const void *bytes, size_t nr)
+static void add_tables(struct kb_digest *digest, const struct kb_header *h)
 {
-	const uint8_t *at = bytes;
+	for (uint32_t i = 0; i < h->max_cores; i++) {
+		const struct kb_pmu *pmu = &h->pmus[i];
 
-	for (size_t i = 0; i < nr; i++)
-		hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-	return hash;
+		kb_digest_number(digest, pmu->configuration_timestamp);
+		kb_digest_number(digest, pmu->mpidr);
+		kb_digest_number(digest, (uint64_t)pmu->midr << 32 | pmu->cluster_id);
+		kb_digest_number(digest, pmu->num_counters);
+		for (uint32_t k = 0; k < pmu->num_counters; k++)
+			kb_digest_number(digest, pmu->counter_types[k]);
+	}
+	for (uint32_t i = 0; i < h->nr_tasks; i++) {
+		kb_digest_number(digest, h->tasks[i].timestamp);
+		kb_digest_number(digest, (uint64_t)h->tasks[i].task_id << 32 | h->tasks[i].name_ptr);
+	}
+	for (uint32_t i = 0; i < h->nr_maps; i++) {
+		const struct kb_map *map = &h->maps[i];
+
+		kb_digest_number(digest, map->timestamp);
+		kb_digest_number(digest, (uint64_t)map->task_id << 32 | map->image_ptr);
+		kb_digest_number(digest, map->base_address);
+		kb_digest_number(digest, map->length);
+		kb_digest_number(digest, map->image_offset);
+	}
 }
 
-static uint64_t add_number(uint64_t hash, uint64_t number)
+static void add_header(struct kb_digest *digest, const struct kb_header *h)
 {
-	for (unsigned int i = 0; i < 64; i += 8)
-		hash = add_bytes(hash, &(uint8_t){ (uint8_t)(number >> i) }, 1);
-	return hash;
-}
-
-uint64_t barman_identity(struct kb_barman *b)
-{
-	const struct kb_header *header = &b->header;
 	const uint64_t numbers[] = {
-		header->unix_base_ns, header->timestamp_base, header->timestamp_multiplier,
-		header->timestamp_divisor, header->last_timestamp, header->max_cores,
-		header->total_written, header->nr_tasks, header->nr_maps,
+		h->word_size, h->big_endian, h->unix_base_ns, h->timestamp_base, h->timestamp_multiplier,
+		h->timestamp_divisor, h->last_timestamp, h->timer_sample_rate, h->target_name_ptr,
+		h->max_cores, h->total_written, h->nr_tasks, h->nr_maps, h->nr_charts, h->nr_series,
+		h->string_table_length,
 	};
-	uint64_t hash = SEED;
-	const uint8_t *data;
-	size_t got = 0, want = FIRST;
 
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-		hash = add_number(hash, numbers[i]);
-	hash = add_bytes(hash, header->strings, header->string_table_length);
-	if (!b->nr_segments)
-		return hash;
-	if (b->segments[0].end - b->segments[0].start < want)
-		want = (size_t)(b->segments[0].end - b->segments[0].start);
-	data = kb_source_at(&b->source, b->segments[0].start, want, &got, NULL);
-	hash = add_bytes(hash, data, data ? got < want ? got : want : 0);
-	kb_barman_rewind(b);		/* what its cursor pointed to may have moved */
-	return hash;
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		kb_digest_number(digest, numbers[i]);
+	kb_digest_bytes(digest, h->strings, h->string_table_length);
+}
+
+int barman_identify(struct kb_barman *b, struct barman_identity *identity, struct kb_error *err)
+{
+	struct kb_digest digest;
+	int ret = kb_barman_keep(b, err);
+
+	if (ret)
+		return ret;
+	kb_digest_begin(&digest);
+	add_header(&digest, &b->header);
+	add_tables(&digest, &b->header);
+	for (unsigned int i = 0; i < b->nr_segments; i++) {
+		uint64_t at = b->segments[i].start, end = b->segments[i].end;
+		size_t got;
+
+		for (; at < end; at += got) {
+			size_t want = end - at < PIECE ? (size_t)(end - at) : PIECE;
+			const uint8_t *data = kb_source_at(&b->source, at, want, &got, NULL);
+
+			if (!data || !got)
+				break;		/* whoever reads the records says so */
+			got = got < want ? got : want;
+			kb_digest_bytes(&digest, data, got);
+		}
+	}
+	kb_digest_end(&digest, identity->bytes);
+	return kb_barman_rewind(b);	/* what its cursor pointed to may have moved */
 }
 
 static bool same_fact(const struct kb_barman *a, const struct kb_barman *b, const char *key)
@@ -72,27 +99,33 @@ static bool may_be_copy(const struct kb_barman *a, const struct kb_barman *b)
 	       a->header.last_timestamp == b->header.last_timestamp;
 }
 
-static bool is_copy(struct kb_barman *const *captures, uint64_t *identities, unsigned int a,
-		    unsigned int b)
+struct known {
+	struct barman_identity identity;
+	bool tried, good;
+};
+
+/* Each capture is read once. */
+static bool is_known(struct known *known, struct kb_barman *b)
 {
-	if (!may_be_copy(captures[a], captures[b]))
-		return false;
-	identities[a] = identities[a] ?: barman_identity(captures[a]);
-	identities[b] = identities[b] ?: barman_identity(captures[b]);
-	return identities[a] == identities[b];
+	known->good = known->tried ? known->good : !barman_identify(b, &known->identity, NULL);
+	known->tried = true;
+	return known->good;
 }
 
 unsigned int barman_find_copy(struct kb_barman *const *captures, unsigned int nr, unsigned int *of)
 {
-	uint64_t *identities = calloc(nr, sizeof(*identities));	/* 0: not known yet */
+	struct known *known = calloc(nr, sizeof(*known));
 	unsigned int i;
 
-	for (i = identities ? 1 : nr; i < nr; i++) {
-		for (*of = 0; *of < i && !is_copy(captures, identities, *of, i); ++*of)
-			;
+	for (i = known ? 1 : nr; i < nr; i++) {
+		for (*of = 0; *of < i; ++*of)
+			if (may_be_copy(captures[*of], captures[i]) &&
+			    is_known(&known[*of], captures[*of]) && is_known(&known[i], captures[i]) &&
+			    barman_is_same(&known[*of].identity, &known[i].identity))
+				break;
 		if (*of < i)
 			break;
 	}
-	free(identities);
+	free(known);
 	return i < nr ? i : nr;
 }

@@ -3,13 +3,27 @@
 #ifndef KB_LIB_FORMAT_BARMAN_IDENTITY_H
 #define KB_LIB_FORMAT_BARMAN_IDENTITY_H
 
+#include <string.h>
+
 #include <kbarman/barman.h>
 
+#include "base/digest.h"
+
+/* A digest of all that the capture has. Copies have the same one, and so have all machines and releases. */
+struct barman_identity {
+	uint8_t bytes[KB_DIGEST_BYTES];
+};
+
 /*
- * A number by what the capture says of itself and by its first records. Copies have the same one, and so
- * have all machines and releases. Call it before the first record is read.
+ * Reads all records, so call it before the first one is read; a stream goes to a temporary file. Returns
+ * 0 or a negative errno.
  */
-uint64_t barman_identity(struct kb_barman *barman);
+int barman_identify(struct kb_barman *barman, struct barman_identity *identity, struct kb_error *err);
+
+static inline bool barman_is_same(const struct barman_identity *a, const struct barman_identity *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
 
 /* Whether both are of one session of one machine, for example parts of it. */
 bool barman_same_session(const struct kb_barman *a, const struct kb_barman *b);
