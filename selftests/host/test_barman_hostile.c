@@ -457,6 +457,36 @@ static void chains_of_switches(unsigned int word, bool big)
 	       named(word, big, false, "a_switch_with_too_long_a_chain_is_found"));
 }
 
+/* A capture of no CPUs has no fast record: nothing is read behind its last word, where memory ends. */
+static void nothing_is_read_behind_the_end(unsigned int word, bool big)
+{
+	static const struct image_header header = {
+		.version = 2, .store_type = 1, .tasks = 1, .multiplier = 1, .divisor = 1,
+		.strings = "a", .strings_used = 2, .strings_max = 4,
+	};
+	size_t room = 1U << 20;
+	uint8_t *memory = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct image im = { .word = word, .big = big };
+	struct kb_validation sum = { 0 };
+	struct kb_barman *barman;
+	struct kb_error err;
+	uint8_t *at;
+
+	image_header(&im, &header);
+	image_word(&im, 0);
+	image_linear(&im);
+	at = memory + room / 2 - im.length;
+	memcpy(at, im.data, im.length);
+	mprotect(memory + room / 2, room / 2, PROT_NONE);
+	if (!kb_barman_open_memory(&barman, at, im.length, &err)) {
+		kb_barman_validate(barman, &sum, NULL);
+		kb_barman_close(barman);
+	}
+	tap_is(sum.records, 0, named(word, big, false, "nothing_is_read_behind_the_end"));
+	munmap(memory, room);
+	image_free(&im);
+}
+
 /* A file of a terabyte that consists of holes and claims. */
 static void holes_cost_nothing(void)
 {
@@ -521,6 +551,7 @@ int main(void)
 			counts_are_cut_to_their_tables(word, big);
 			records_lie(word, big);
 			chains_of_switches(word, big);
+			nothing_is_read_behind_the_end(word, big);
 		}
 	}
 	holes_cost_nothing();

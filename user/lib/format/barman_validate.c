@@ -214,6 +214,7 @@ static int make_rules(struct rules *rules, const struct kb_barman *b)
 	*rules = (struct rules){
 		.wrong_head = ~((uint64_t)(cores - 1) << 32 | (FAST_TYPES - 1)),
 		.cores = calloc(cores > max_cores ? cores : max_cores, sizeof(*rules->cores)),
+		.longest = FAST_BYTES,	/* load_fast() reads so much before it knows more */
 	};
 	if (!rules->cores)
 		return -ENOMEM;
