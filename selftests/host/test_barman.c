@@ -536,6 +536,127 @@ static void values_say_what_they_are_about(struct image *im)
 	       named(im, "values_with_too_few_bytes_are_plain"));
 }
 
+/* What a later module may add to a record, at its end. */
+static void image_end_grown(struct image *im, size_t start, int more)
+{
+	for (int i = 0; i < more; i++)
+		image_u8(im, 0xa5);
+	image_end(im, start);
+}
+
+static void image_chain(struct image *im)
+{
+	image_u32(im, 2);
+	image_u32(im, 1);
+	image_word(im, 0x2000);
+	image_word(im, 0x3000);
+}
+
+/* Each record with all of its extensions, and @more bytes behind them. */
+static void image_extended(struct image *im, int more)
+{
+	size_t start = image_begin(im);
+
+	image_record(im, 3, 0, 1);
+	image_u32(im, 5);
+	image_u8(im, 1);
+	image_put(im, 2, 1);
+	image_put(im, 0, 2);
+	image_chain(im);
+	image_end_grown(im, start, more);
+	start = image_begin(im);
+	image_record(im, 2, 0, 2);
+	image_u32(im, 5);
+	image_u32(im, 0);
+	image_word(im, 0x1000);
+	image_u64(im, 7);
+	image_u64(im, 8);
+	image_chain(im);
+	image_end_grown(im, start, more);
+	for (int lost = 0; lost < 2; lost++) {
+		start = image_begin(im);
+		image_record(im, 4, 0, 3);
+		image_u32(im, 5);
+		image_u32(im, 0);
+		image_u64(im, 1);
+		image_u32(im, 2);
+		image_put(im, 1, 2);
+		image_u8(im, lost ? 13 : 1);
+		image_u8(im, 2);
+		if (lost)
+			image_u64(im, 1);
+		image_end_grown(im, start, more);
+	}
+	start = image_begin(im);
+	image_record(im, 5, 0, 4);
+	image_u32(im, 5);
+	image_word(im, 2);
+	image_u32(im, 1);
+	image_u32(im, 2);
+	image_u32(im, 3);
+	image_u8(im, 1);
+	image_bytes(im, "x", 2);
+	image_end_grown(im, start, more);
+	start = image_begin(im);
+	image_record(im, 6, 0, 5);
+	image_u8(im, 1);
+	image_u8(im, 4);
+	image_end_grown(im, start, more);
+}
+
+static bool is_extended(struct kb_barman *barman)
+{
+	struct kb_event e;
+
+	return kb_barman_next(barman, &e, NULL) == 1 && e.type == KB_EVENT_TASK_SWITCH &&
+	       e.task_switch.prev_state == 2 && e.task_switch.nr_chain == 2 &&
+	       e.task_switch.chain[1] == 0x3000 &&
+	       kb_barman_next(barman, &e, NULL) == 1 && e.type == KB_EVENT_SAMPLE &&
+	       e.sample.pc == 0x1000 && e.sample.nr_chain == 2 && e.sample.nr_chain_kernel == 1 &&
+	       e.sample.chain[1] == 0x3000 && !e.sample.nr_custom &&
+	       kb_barman_next(barman, &e, NULL) == 1 && e.custom_counter.what == KB_WHAT_WAKING &&
+	       e.custom_counter.id == 2 && e.custom_counter.cpu == 1 && !e.custom_counter.lost &&
+	       kb_barman_next(barman, &e, NULL) == 1 && e.custom_counter.lost == 3 &&
+	       e.custom_counter.begin == 1 && e.custom_counter.what == KB_WHAT_VALUE &&
+	       kb_barman_next(barman, &e, NULL) == 1 && e.type == KB_EVENT_ANNOTATION &&
+	       e.annotation.text_length == 1 && *e.annotation.text == 'x' &&
+	       kb_barman_next(barman, &e, NULL) == 1 && e.type == KB_EVENT_HALT &&
+	       e.halt.idle_state == 3 &&
+	       !kb_barman_next(barman, &e, NULL) && !kb_barman_damage(barman, NULL);
+}
+
+static void records_that_have_grown_are_read_as_before(struct image *im)
+{
+	static const char announced[] = "a\0kbarman.ext=1";
+
+	for (int more = 0; more <= 24; more += 24) {
+		struct kb_validation sum = { 0 };
+		struct image_header h = usual;
+		struct kb_barman *barman;
+
+		renew(im);
+		h.strings = announced;
+		h.strings_used = sizeof(announced);
+		h.strings_max = 64;
+		h.tasks_used = h.maps_used = 0;
+		image_header(im, &h);
+		image_extended(im, more);
+		image_linear(im);
+		barman = open_image(im);
+		tap_ok(barman && is_extended(barman),
+		       named(im, more ? "records_that_have_grown_are_read_as_before"
+				      : "records_with_all_extensions_are_read"));
+		kb_barman_close(barman);
+		barman = open_image(im);
+		if (!tap_ok(barman && !kb_barman_validate(barman, &sum, NULL) && sum.records == 6 &&
+			    !kb_barman_damage(barman, NULL),
+			    named(im, more ? "records_that_have_grown_have_no_findings"
+					   : "records_with_all_extensions_have_no_findings")))
+			note_findings(barman);
+		kb_barman_close(barman);
+	}
+}
+
 /* The example of the text: a buffer of 64 bytes on a 32-bit target. */
 static void ring_of_the_text(struct image *im)
 {
@@ -769,7 +890,8 @@ int main(void)
 		header_fields_are_read, tables_are_read, absent_tables_take_no_room, sample_forms,
 		other_records, blocks_may_be_longer_than_records,
 		padding_and_uncommitted_blocks_are_passed_over, unknown_types_are_passed_on,
-		extension_is_read_when_announced, values_say_what_they_are_about, ring_offsets,
+		extension_is_read_when_announced, values_say_what_they_are_about,
+		records_that_have_grown_are_read_as_before, ring_offsets,
 		odd_ring_skips_its_last_bytes, linear_range, counts_may_equal_the_maximum,
 	};
 
