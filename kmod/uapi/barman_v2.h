@@ -101,6 +101,27 @@ struct bm_protocol_header_task_info {
 	__u32 task_name_ptr;
 } __attribute__((packed, aligned(4)));
 
+/*
+ * What a row of the task table has no field for, where the string kbarman.tasks=OFFSET says that the
+ * capture has it: at OFFSET, a multiple of 8, is struct bm_kbarman_tasks. It is in the room for
+ * strings, behind those that there may be, so a reader that does not know it sees nothing of it. The
+ * first element is `size` bytes behind the begin of the struct. Element i is about row i of the task
+ * table, if both have the same task_id. A writer may know more fields than a reader, or fewer: what
+ * a struct does not have is 0.
+ */
+struct bm_kbarman_tasks {
+	__u32 size;			/* bytes of this struct */
+	__u32 element_size;		/* bytes of an element, a multiple of 8 */
+	__u32 count;			/* elements that there is room for: max_task_infos */
+	__u32 reserved;			/* 0 */
+};
+
+struct bm_kbarman_task {
+	__u32 task_id;
+	__u32 tgid;			/* thread group (process) id */
+	__u64 exit_timestamp;		/* 0 while the task lives */
+};
+
 struct bm32_protocol_header_mmap_layout {
 	__u64 timestamp;
 	__u32 task_id;

@@ -89,7 +89,7 @@ def everything_is_in_one_file_in_order(tmp):
 def facts_are_in_the_string_table(tmp):
     record(tmp, "-o", "x.cap", "--", "sleep", "0.1")
     facts = whole(tmp, "x.cap")[0].facts()
-    assert facts["ext"] == "1" and facts["tgid.1"] == "0" and facts["exit.1"] == "12345"
+    assert facts["ext"] == "1" and facts["tgid.1"] == "7" and facts["exit.1"] == "12345"
     assert facts["command"] == "sleep 0.1" and facts["filter"] == "command", facts
     assert facts["name"] == "x.cap", facts
     assert "tgid.0" not in facts and "lost.0.full" not in facts and "unordered" not in facts

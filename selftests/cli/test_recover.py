@@ -134,7 +134,7 @@ def a_killed_recording_gets_its_name_and_symbols(tmp):
              "kbarman.cap.partial.kallsyms"]
     assert recorder.files(tmp) == names, recorder.files(tmp)
     assert digest(os.path.join(tmp, names[1])) == digest(os.path.join(tmp, names[3]))
-    assert Capture(os.path.join(tmp, "kbarman.cap")).facts()["tgid.1"] == "0"
+    assert Capture(os.path.join(tmp, "kbarman.cap")).facts()["tgid.1"] == "7"
     report = tap.run("report", "kbarman.cap", cwd=tmp)
     assert report.returncode == 0 and "fake task" in report.stdout, report
     again = recover(tmp, "kbarman.cap.partial")

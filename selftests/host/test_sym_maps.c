@@ -187,7 +187,7 @@ static void test_order_of_preference(void)
 	rows[1] = (struct kb_map) { 20, 7, 0, 0x1800, 0x100, 0, "over it", { NULL, 0 } };
 	rows[2] = (struct kb_map) { 0, 5, 0, 0x4000, 0x1000, 0, "the group's", { NULL, 0 } };
 	rows[3] = (struct kb_map) { 0, 0, 0, 1ULL << 63, 0x1000, 0, "[kernel.kallsyms]", { NULL, 0 } };
-	tasks[0] = (struct kb_task) { 0, 7, 0, "seven" };
+	tasks[0] = (struct kb_task) { .task_id = 7, .name = "seven" };
 	tgids[0].row = 0;
 	tgids[0].tgid = 5;
 	make_capture(&capture, 4, 1, 1);
@@ -226,7 +226,7 @@ static double search_nested(unsigned int nr, unsigned int *wrong)
 
 	for (i = 0; i < nr; i++)
 		rows[i] = (struct kb_map) { i, 1, 0, i, 2 * (nr - i), 0, "nested", { NULL, 0 } };
-	tasks[0] = (struct kb_task) { 0, 1, 0, "one" };
+	tasks[0] = (struct kb_task) { .task_id = 1, .name = "one" };
 	make_capture(&capture, nr, 1, 0);
 	find(&capture, 1, 0, 0);	/* which builds the tree */
 	begin = seconds();

@@ -14,7 +14,7 @@
 
 #include "analysis/recorded.h"
 #include "cli.h"
-#include "record/capture_tables.h"
+#include "analysis/capture_tables.h"
 #include "sandbox.h"
 #include "sides.h"
 
@@ -94,7 +94,7 @@ static int recover(struct kb_trace *trace, const struct cli_output *out, struct 
 	ret = kb_barman_writer_create(&writer, out->fd, &layout, &err);
 	if (ret)
 		return cli_fail("%s: %s", out->path, kb_error_text(&err));
-	ret = kb_tables_copy(kb_barman_header(from), writer) ?: write_records(from, writer, sum);
+	ret = kb_tables_copy(kb_barman_header(from), NULL, writer) ?: write_records(from, writer, sum);
 	/* kb_barman_writer_finish() knows the error of the file and its message. */
 	if (!ret || ret == kb_barman_writer_sync(writer))
 		ret = kb_barman_writer_finish(writer, true, &err);

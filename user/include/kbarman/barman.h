@@ -25,6 +25,8 @@ struct kb_task {
 	uint32_t task_id;
 	uint32_t name_ptr;
 	const char *name;		/* NULL: name_ptr is outside the table */
+	uint32_t tgid;			/* the thread group; read: task_id if it is not known */
+	uint64_t exited;		/* ticks; 0 = it lives, or that is not known */
 };
 
 struct kb_map {
@@ -424,7 +426,11 @@ int64_t kb_barman_writer_string(struct kb_barman_writer *writer, const char *str
 
 /* Set the header. Takes from @header: target name, clock, sample rate, last_timestamp. */
 int kb_barman_writer_set_header(struct kb_barman_writer *writer, const struct kb_header *header);
-/* Add a row. Its strings (`name`, `image`, …) are used, its *_ptr fields are ignored. */
+/*
+ * Add a row. Its strings (`name`, `image`, …) are used, its *_ptr fields are ignored. The thread
+ * group and the end of a task become facts of the row; -ENOSPC of a task may mean that the row is
+ * there without them.
+ */
 int kb_barman_writer_pmu(struct kb_barman_writer *writer, uint32_t core, const struct kb_pmu *pmu);
 int kb_barman_writer_task(struct kb_barman_writer *writer, const struct kb_task *task);
 int kb_barman_writer_map(struct kb_barman_writer *writer, const struct kb_map *map);

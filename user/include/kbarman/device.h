@@ -130,7 +130,19 @@ struct kb_mapped {
 	const struct bm_datastore_header_data *store;
 	const uint8_t *ring;
 	uint64_t ring_bytes;					/* a power of two */
+	const uint8_t *more_tasks;				/* see kb_mapped_task() */
+	uint32_t more_bytes, nr_more;
 };
+
+/*
+ * What the task table has no field for, of the row with that index; NULL: the capture does not have
+ * it. A row that is used again meanwhile may have another task: the task_id says whose it is.
+ */
+static inline const struct bm_kbarman_task *kb_mapped_task(const struct kb_mapped *mapped, uint32_t row)
+{
+	return row < mapped->nr_more ? (const struct bm_kbarman_task *)(const void *)
+		(mapped->more_tasks + (size_t)row * mapped->more_bytes) : NULL;
+}
 
 /* Map the capture of @cpu of the configured session. kb_mapped_unmap() removes the map. */
 int kb_device_map(struct kb_device *device, unsigned int cpu, struct kb_mapped *mapped,

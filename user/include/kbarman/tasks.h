@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The name and the thread group of a task id at a time. Task ids are reused, and tasks change
- * their names by exec and prctl, so a capture may have many rows for one id. Thread groups come
- * from the facts kbarman.tgid.ROW.
+ * their names by exec and prctl, so a capture may have many rows for one id.
  *
  *	char buffer[KB_TASK_NAME_BUFFER];
  *

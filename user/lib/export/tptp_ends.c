@@ -37,10 +37,11 @@ static void write_filter(struct kb_tptp_writer *writer, const char *pattern)
 	kb_tptp_writer_message(writer, &message);
 }
 
-/* Facts "exit.ROW=TICKS" and "tgid.ROW=ID": there is one for each task. */
+/* Facts "exit.ROW=TICKS" and "tgid.ROW=ID", one for each task, and where all of them are. */
 static bool is_row_fact(const char *key)
 {
-	return strncmp(key, "exit.", 5) == 0 || strncmp(key, "tgid.", 5) == 0;
+	return strncmp(key, "exit.", 5) == 0 || strncmp(key, "tgid.", 5) == 0 ||
+	       strncmp(key, "tasks=", 6) == 0;
 }
 
 const char *tptp_next_fact(const struct kb_header *header, uint32_t *at)

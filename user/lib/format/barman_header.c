@@ -364,6 +364,78 @@ static void *grow_rows(void *rows, uint32_t row, uint32_t count, size_t size)
 	return realloc(rows, (room < count ? room : count) * size);
 }
 
+/* "tgid.ROW=ID", "exit.ROW=TICKS" */
+static void take_task_fact(struct kb_header *h, const char *fact)
+{
+	bool is_tgid = strncmp(fact, "tgid.", 5) == 0;
+	unsigned long long row, value;
+	char *end;
+
+	if (!is_tgid && strncmp(fact, "exit.", 5) != 0)
+		return;
+	errno = 0;
+	row = strtoull(fact + 5, &end, 10);
+	if (errno || end == fact + 5 || *end != '=' || row >= h->nr_tasks)
+		return;
+	value = strtoull(end + 1, &end, 10);
+	if (errno || *end)
+		return;
+	if (!is_tgid)
+		h->tasks[row].exited = value;
+	else if (value <= UINT32_MAX)
+		h->tasks[row].tgid = (uint32_t)value;
+}
+
+/* The pages that the map of a CPU has: struct bm_kbarman_tasks at @offset. */
+static void read_task_pages(struct kb_barman *b, uint64_t offset)
+{
+	uint64_t end = BARMAN_AT_STRINGS + (uint64_t)b->header.max_string_table_length;
+	const uint8_t *at = NULL;
+	bool swap = is_swapped(b);
+	uint64_t size, element;
+	uint32_t count, i;
+
+	if (offset >= BARMAN_AT_STRINGS && offset < end && offset % 8 == 0 && end - offset >= 16)
+		at = header_at(b, offset, 16, NULL);
+	if (!at)
+		goto err_place;
+	size = kb_load32(at, swap);
+	element = kb_load32(at + 4, swap);
+	count = kb_load32(at + 8, swap);
+	if (size < 16 || element < sizeof(struct bm_kbarman_task) || size > end - offset ||
+	    count > (end - offset - size) / element)
+		goto err_place;
+	for (i = 0; i < count && i < b->header.nr_tasks; i++) {
+		struct kb_task *task = &b->header.tasks[i];
+
+		at = header_at(b, offset + size + i * element, sizeof(struct bm_kbarman_task), NULL);
+		if (!at)
+			goto err_place;
+		if (kb_load32(at, swap) != task->task_id)
+			continue;
+		task->tgid = kb_load32(at + 4, swap);
+		task->exited = kb_load64(at + 8, swap);
+	}
+	return;
+
+err_place:
+	barman_finding(b, offset, "kbarman.tasks is not in the room for strings");
+}
+
+static void read_task_facts(struct kb_barman *b)
+{
+	const char *at = b->strings, *end = at + b->header.string_table_length;
+
+	for (; at < end; at += strlen(at) + 1) {
+		if (strncmp(at, "kbarman.", 8) != 0)
+			continue;
+		if (strncmp(at + 8, "tasks=", 6) == 0)
+			read_task_pages(b, strtoull(at + 14, NULL, 10));
+		else
+			take_task_fact(&b->header, at + 8);
+	}
+}
+
 static int read_tasks(struct kb_barman *b, const struct barman_places *p, struct kb_error *err)
 {
 	struct kb_header *h = &b->header;
@@ -387,11 +459,13 @@ static int read_tasks(struct kb_barman *b, const struct barman_places *p, struct
 			.timestamp = kb_load64(at, swap),
 			.task_id = kb_load32(at + 8, swap),
 			.name_ptr = kb_load32(at + 12, swap),
+			.tgid = kb_load32(at + 8, swap),
 		};
 	}
 	for (uint32_t i = 0; i < h->nr_tasks; i++)
 		h->tasks[i].name = string_at(b, h->tasks[i].name_ptr,
 					     p->tasks + 4 + (uint64_t)i * BARMAN_TASK_BYTES + 12);
+	read_task_facts(b);
 	return 0;
 }
 

@@ -301,6 +301,16 @@ int kb_barman_writer_pmu(struct kb_barman_writer *w, uint32_t core, const struct
 	return 0;
 }
 
+static int task_fact(struct kb_barman_writer *w, const char *key, uint32_t row, uint64_t value)
+{
+	char fact[64];
+	int64_t offset;
+
+	snprintf(fact, sizeof(fact), "kbarman.%s.%" PRIu32 "=%" PRIu64, key, row, value);
+	offset = kb_barman_writer_string(w, fact);
+	return offset < 0 ? (int)offset : 0;
+}
+
 int kb_barman_writer_task(struct kb_barman_writer *w, const struct kb_task *task)
 {
 	uint64_t at = w->places.tasks + 4 + (uint64_t)w->nr_tasks * BARMAN_TASK_BYTES;
@@ -317,7 +327,11 @@ int kb_barman_writer_task(struct kb_barman_writer *w, const struct kb_task *task
 	put32(w, at + 8, task->task_id);
 	put32(w, at + 12, name);
 	put32(w, w->places.tasks, ++w->nr_tasks);
-	return 0;
+	if (task->tgid && task->tgid != task->task_id)
+		ret = task_fact(w, "tgid", w->nr_tasks - 1, task->tgid);
+	if (!ret && task->exited)
+		ret = task_fact(w, "exit", w->nr_tasks - 1, task->exited);
+	return ret;
 }
 
 /* The image of a row, with the file in front of it if that is known. */

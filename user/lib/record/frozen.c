@@ -87,6 +87,7 @@ static void show_copy(struct kb_mapped *m, const uint8_t *header, void *ring)
 	MOVE(m->maps, from, header);
 	MOVE(m->charts, from, header);
 	MOVE(m->series, from, header);
+	MOVE(m->more_tasks, from, header);
 	m->store = ring;
 	m->ring = ring_of(ring);
 	/* The maps are unmapped already. */

@@ -4,6 +4,7 @@
  * writes it. Nothing here calls the device.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -34,6 +35,34 @@ static const void *take(struct walk *w, uint64_t count, size_t size)
 static int not_usable(struct kb_error *err, const char *why)
 {
 	return kb_error_set(err, -EBADMSG, KB_NO_OFFSET, "the mapped capture can't be used: %s", why);
+}
+
+/* Where the string kbarman.tasks=OFFSET says: in the room for strings. */
+static int view_tasks(struct kb_mapped *m, struct kb_error *err)
+{
+	static const char key[] = "kbarman.tasks=";
+	uint64_t end = sizeof(*m->header) + (uint64_t)m->header->config_constants.max_string_table_length;
+	const struct bm_kbarman_tasks *tasks;
+	const char *string;
+	uint32_t at = 0;
+	uint64_t offset;
+
+	while ((string = kb_mapped_string(m, at)) && strncmp(string, key, sizeof(key) - 1) != 0)
+		at += (uint32_t)strlen(string) + 1;
+	if (!string)
+		return 0;
+	offset = strtoull(string + sizeof(key) - 1, NULL, 10);
+	if (offset < sizeof(*m->header) || offset % 8 || offset > end || end - offset < sizeof(*tasks))
+		return not_usable(err, "its facts of tasks are not in the room for strings");
+	tasks = (const void *)((const uint8_t *)m->bytes + offset);
+	if (tasks->size < sizeof(*tasks) || tasks->size % 8 || tasks->element_size % 8 ||
+	    tasks->element_size < sizeof(struct bm_kbarman_task) || tasks->size > end - offset ||
+	    tasks->count > (end - offset - tasks->size) / tasks->element_size)
+		return not_usable(err, "its facts of tasks are not in the room for strings");
+	m->more_tasks = (const uint8_t *)tasks + tasks->size;
+	m->more_bytes = tasks->element_size;
+	m->nr_more = tasks->count;
+	return 0;
 }
 
 int kb_mapped_view(struct kb_mapped *m, const void *bytes, size_t size, struct kb_error *err)
@@ -89,7 +118,7 @@ int kb_mapped_view(struct kb_mapped *m, const void *bytes, size_t size, struct k
 	    m->ring_bytes > w.left)
 		return not_usable(err, "the size of its ring is not a power of two, or the ring "
 				       "ends behind the map");
-	return 0;
+	return view_tasks(m, err);
 }
 
 void kb_mapped_unmap(struct kb_mapped *m)

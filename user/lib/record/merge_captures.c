@@ -6,7 +6,7 @@
 
 #include "base/heap.h"
 #include "format/barman_identity.h"
-#include "record/capture_tables.h"
+#include "analysis/capture_tables.h"
 #include "record/merge_captures.h"
 
 /* ---- what must be the same ---- */

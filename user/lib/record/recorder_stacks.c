@@ -150,7 +150,7 @@ static int write_one(struct kb_recorder *r, const struct kb_raw_record *record,
 	if (ret)
 		return ret;
 	kb_stacks_at(s->stacks, monotonic_at(r, record->timestamp));
-	ret = kb_stacks_unwind(s->stacks, task_of(r, data), (const uint8_t *)data + stack,
+	ret = kb_stacks_unwind(s->stacks, kb_map_rows_process(&s->rows, task_of(r, data)), (const uint8_t *)data + stack,
 			       length - stack, &frames);
 	if ((ret == -EAGAIN && urgency < AT_ONCE) || (ret == -ENOENT && urgency == PATIENT))
 		return -EAGAIN;
@@ -259,6 +259,7 @@ static int begin(struct kb_recorder *r, uint32_t max_stack)
 	if (!s)
 		return -ENOMEM;
 	r->stacks = s;
+	kb_map_rows_init(&s->rows);
 	s->max_stack = max_stack;
 	s->late = r->clock_hz / 1000 * LATE_MS;
 	s->running = calloc(r->nr_cpus, sizeof(*s->running));

@@ -49,6 +49,7 @@ struct kb_maps {
 	struct owner *owners;	/* by task_id */
 	uint32_t nr_owners;
 	struct owner *everyones;	/* task 0, or NULL */
+	bool of_processes;	/* rows have numbers of processes, and threads have none */
 	struct cached cache[CACHED], *last;
 };
 
@@ -142,12 +143,14 @@ static void fell(struct tree *tree)
 int kb_maps_create(struct kb_maps **out, const struct kb_barman *barman)
 {
 	const struct kb_header *header = kb_barman_header(barman);
+	const char *whose = kb_barman_fact(barman, "maps");
 	struct kb_maps *maps = calloc(1, sizeof(*maps));
 	uint32_t i;
 
 	if (!maps)
 		return -ENOMEM;
 	maps->rows = header->maps;
+	maps->of_processes = whose && strcmp(whose, "process") == 0;
 	for (i = 0; i < CACHED; i++)
 		maps->cache[i].hit = no_hit;
 	maps->last = maps->cache;
@@ -460,20 +463,23 @@ static int find_anew(struct kb_maps *maps, const struct kb_tasks *tasks, uint32_
 		     uint64_t timestamp, uint64_t pc, struct kb_maps_hit *hit)
 {
 	struct kb_task_hit task;
-	int ret;
+	int ret = 0;
 
 	*hit = (struct kb_maps_hit) { .high = UINT64_MAX, .until = UINT64_MAX };
 	if (!task_id)
 		return consider(maps, maps->everyones, timestamp, pc, hit);
-	ret = consider(maps, find_owner(maps, task_id), timestamp, pc, hit);
-	if (ret)
-		return ret;
+	/* The number of a thread may be that of an earlier process, which has rows. */
+	if (!maps->of_processes) {
+		ret = consider(maps, find_owner(maps, task_id), timestamp, pc, hit);
+		if (ret)
+			return ret;
+	}
 	kb_tasks_find(tasks, task_id, timestamp, &task);
 	if (task.since > hit->since)
 		hit->since = task.since;
 	if (task.until < hit->until)
 		hit->until = task.until;
-	if (task.tgid != task_id)
+	if (maps->of_processes || task.tgid != task_id)
 		ret = consider(maps, find_owner(maps, task.tgid), timestamp, pc, hit);
 	return ret ? ret : consider(maps, maps->everyones, timestamp, pc, hit);
 }

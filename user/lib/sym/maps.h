@@ -33,9 +33,10 @@ int kb_maps_create(struct kb_maps **out, const struct kb_barman *barman);
 void kb_maps_destroy(struct kb_maps *maps);
 
 /*
- * Find the newest row not newer than @timestamp that covers @pc: of @task_id, else of its
- * thread group, else of task 0 (the kernel, and rows that are valid for every task). If there
- * is none, find the oldest newer row in the same order of tasks. Returns 0 or -ENOMEM.
+ * Find the newest row not newer than @timestamp that covers @pc: of @task_id (not if the capture
+ * has the fact kbarman.maps=process), else of its thread group, else of task 0 (the kernel, and
+ * rows that are valid for every task). If there is none, find the oldest newer row in the same
+ * order of tasks. Returns 0 or -ENOMEM.
  */
 int kb_maps_find(struct kb_maps *maps, const struct kb_tasks *tasks, uint32_t task_id,
 		 uint64_t timestamp, uint64_t pc, struct kb_maps_hit *hit);

@@ -16,41 +16,7 @@ struct kb_tasks {
 	const struct kb_task *rows;
 	uint32_t nr;
 	struct kb_row_place *places;	/* of the rows, by task and time */
-	uint32_t *tgids;		/* by row; NULL: no facts */
 };
-
-/* "kbarman.tgid.ROW=TGID" */
-static void take_fact(struct kb_tasks *tasks, const char *string)
-{
-	static const char prefix[] = "kbarman.tgid.";
-	unsigned long row, tgid;
-	char *end;
-
-	if (strncmp(string, prefix, sizeof(prefix) - 1) != 0)
-		return;
-	errno = 0;
-	row = strtoul(string + sizeof(prefix) - 1, &end, 10);
-	if (errno || *end != '=' || row >= tasks->nr)
-		return;
-	tgid = strtoul(end + 1, &end, 10);
-	if (!errno && *end == '\0' && tgid <= UINT32_MAX)
-		tasks->tgids[row] = tgid;
-}
-
-static int read_tgids(struct kb_tasks *tasks, const struct kb_header *header)
-{
-	uint32_t i;
-	size_t at;
-
-	tasks->tgids = reallocarray(NULL, tasks->nr + 1, sizeof(*tasks->tgids));
-	if (!tasks->tgids)
-		return -ENOMEM;
-	for (i = 0; i < tasks->nr; i++)
-		tasks->tgids[i] = tasks->rows[i].task_id;
-	for (at = 0; at < header->string_table_length; at += strlen(header->strings + at) + 1)
-		take_fact(tasks, header->strings + at);
-	return 0;
-}
 
 int kb_tasks_create(struct kb_tasks **out, const struct kb_barman *barman)
 {
@@ -64,7 +30,7 @@ int kb_tasks_create(struct kb_tasks **out, const struct kb_barman *barman)
 	tasks->rows = header->tasks;
 	tasks->nr = header->nr_tasks;
 	tasks->places = reallocarray(NULL, tasks->nr + 1, sizeof(*tasks->places));
-	if (!tasks->places || read_tgids(tasks, header)) {
+	if (!tasks->places) {
 		kb_tasks_destroy(tasks);
 		return -ENOMEM;
 	}
@@ -81,7 +47,6 @@ void kb_tasks_destroy(struct kb_tasks *tasks)
 	if (!tasks)
 		return;
 	free(tasks->places);
-	free(tasks->tgids);
 	free(tasks);
 }
 
@@ -116,7 +81,7 @@ void kb_tasks_find(const struct kb_tasks *tasks, uint32_t task_id, uint64_t time
 		return;
 	}
 	hit->row = &tasks->rows[hit->index];
-	hit->tgid = tasks->tgids[hit->index];
+	hit->tgid = hit->row->tgid;
 }
 
 const char *kb_tasks_name(const struct kb_tasks *tasks, uint32_t task_id, uint64_t timestamp,
