@@ -206,6 +206,7 @@ def broken_text_becomes_u_fffd_in_every_export(tmp):
                tap.run("convert", "--help").stdout.split("formats:\n")[1].splitlines()
                if line.startswith("  ") and line[2] != " "]
     assert len(exports) >= 5, exports
+    exports.remove("barman")        # the capture as it is
     for export in exports:
         out = os.path.join(tmp, "out." + export)
         convert(tmp, c, "--to", export, "-o", out)

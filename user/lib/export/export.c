@@ -20,6 +20,7 @@ static const struct kb_export *const exports[] = {
 	&kb_export_firefox,
 	&kb_export_ctf,
 	&kb_export_parquet,
+	&kb_export_barman,
 	NULL,
 };
 

@@ -18,5 +18,6 @@ extern const struct kb_export kb_export_speedscope;
 extern const struct kb_export kb_export_firefox;
 extern const struct kb_export kb_export_ctf;
 extern const struct kb_export kb_export_parquet;
+extern const struct kb_export kb_export_barman;
 
 #endif

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <kbarman/out.h>
+
 #include "format/barman_writer.h"
 
 #define MOVE_BYTES	((size_t)1 << 20)
@@ -33,6 +35,11 @@ static int put(struct kb_barman_writer *w, const void *data, size_t length, uint
 
 	if (w->error.code)
 		return w->error.code;
+	if (w->out) {
+		int ret = kb_out_bytes(w->out, data, length);
+
+		return ret ? io_error(w, -ret) : 0;
+	}
 	if (w->behind) {
 		int ret = kb_behind_write(w->behind, data, length, w->base + offset);
 
@@ -79,7 +86,12 @@ static void set_store(struct kb_barman_writer *w)
 static int send_header(struct kb_barman_writer *w, bool open_end)
 {
 	set_store(w);
-	if (open_end) {
+	if (open_end && w->limit != UINT64_MAX) {
+		uint8_t *store = barman_header_field(w, w->places.store);
+
+		kb_store64(store + 8, w->limit, w->swap);
+		kb_store64(store + 24, w->limit, w->swap);
+	} else if (open_end) {
 		uint8_t *store = barman_header_field(w, w->places.store);
 
 		kb_store64(store, BARMAN_OPEN_END, w->swap);
@@ -88,6 +100,12 @@ static int send_header(struct kb_barman_writer *w, bool open_end)
 	}
 	w->header_sent = true;
 	return put(w, w->header, w->places.end, 0);
+}
+
+void barman_write_to(struct kb_barman_writer *w, struct kb_out *out)
+{
+	w->out = out;
+	w->seekable = false;
 }
 
 int barman_flush(struct kb_barman_writer *w)

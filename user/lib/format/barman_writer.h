@@ -20,6 +20,7 @@
 
 struct kb_barman_writer {
 	int fd;
+	struct kb_out *out;		/* in place of fd; NULL: fd */
 	bool seekable;			/* a regular file: the header can be written last */
 	bool header_sent;		/* the header was written to a file that can't seek */
 	bool swap;
@@ -72,6 +73,12 @@ uint8_t *barman_reserve(struct kb_barman_writer *writer, uint64_t length, int *e
 
 /* Append whole blocks to a linear store. Returns 0, -ENOSPC as above, or the error of the file. */
 int barman_append(struct kb_barman_writer *writer, const void *blocks, size_t bytes);
+
+/*
+ * From now on write to @out, which can't seek: all rows come before the first record. If the layout
+ * has the length of all blocks, so has the header.
+ */
+void barman_write_to(struct kb_barman_writer *writer, struct kb_out *out);
 
 /* Write buffered blocks. If the header can't come last, it is written first. */
 int barman_flush(struct kb_barman_writer *writer);
