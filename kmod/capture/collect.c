@@ -26,17 +26,17 @@
 /* ---- which rows are needed ---- */
 
 /* A process has a name as long as one of its threads has a record. */
-static void overs_note_processes(struct kbarman_overs *tasks)
+static void ended_note_processes(struct kbarman_ended_rows *tasks)
 {
 	u32 i, leader;
 
 	for (i = 0; i < tasks->count; i++) {
-		const struct kbarman_over *thread = &tasks->rows[i];
+		const struct kbarman_ended *thread = &tasks->rows[i];
 
 		cond_resched();
 		if (!thread->needed || thread->process == thread->id)
 			continue;
-		for (leader = kbarman_overs_first(tasks, thread->process);
+		for (leader = kbarman_ended_first(tasks, thread->process);
 		     leader < tasks->count && tasks->rows[leader].id == thread->process; leader++)
 			if (tasks->rows[leader].from <= thread->until &&
 			    thread->from <= tasks->rows[leader].until)
@@ -49,17 +49,17 @@ static void overs_note_processes(struct kbarman_overs *tasks)
  * first time what rings share is a guess, the second time it is not. False: kbarman_collect_stop()
  * wants the worker to end.
  */
-static bool collector_find_needed(struct kbarman_collector *it)
+static bool collector_find_needed(struct kbarman_collector *collector)
 {
 	bool gave = true;
 	int round;
 
 	for (round = 0; gave; round++) {
-		if (!kbarman_collector_read_rings(it))
+		if (!kbarman_collector_read_rings(collector))
 			return false;
-		overs_note_processes(&it->tasks);
+		ended_note_processes(&collector->tasks);
 		gave = false;
-		if (round < 2 && !kbarman_collector_make_way(it, !round, &gave))
+		if (round < 2 && !kbarman_collector_make_way(collector, !round, &gave))
 			return false;
 	}
 	return true;
@@ -68,21 +68,22 @@ static bool collector_find_needed(struct kbarman_collector *it)
 /* ---- the others are emptied ---- */
 
 /* Of the rows from @first on, a few. Returns where it came to. */
-static u32 overs_empty_some(struct kbarman_collector *it, struct kbarman_overs *overs, u32 first,
-			    u32 (*drop_row)(struct kbarman_capture *capture, u32 row), u32 *emptied)
+static u32 ended_empty_some(struct kbarman_collector *collector, struct kbarman_ended_rows *ended,
+			    u32 first, u32 (*drop_row)(struct kbarman_capture *capture, u32 row),
+			    u32 *emptied)
 {
-	struct kbarman_capture *capture = it->capture;
-	u32 i, end = min(first + WINDOW, overs->count), rows = 0, units = 0;
+	struct kbarman_capture *capture = collector->capture;
+	u32 i, end = min(first + WINDOW, ended->count), rows = 0, units = 0;
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&capture->lock, flags);
 	for (i = first; i < end && rows < EMPTIED_AT_ONCE && units < FREED_AT_ONCE; i++) {
-		if (overs->rows[i].needed)
+		if (ended->rows[i].needed)
 			continue;
 		/* Before the first row goes: a reader then copies again. */
 		if (!rows++)
 			capture->generation++;
-		units += drop_row(capture, overs->rows[i].row);
+		units += drop_row(capture, ended->rows[i].row);
 	}
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 	*emptied += rows;
@@ -90,33 +91,33 @@ static u32 overs_empty_some(struct kbarman_collector *it, struct kbarman_overs *
 }
 
 /* Returns how many. */
-static u32 overs_empty(struct kbarman_collector *it, struct kbarman_overs *overs,
+static u32 ended_empty(struct kbarman_collector *collector, struct kbarman_ended_rows *ended,
 		       u32 (*drop_row)(struct kbarman_capture *capture, u32 row))
 {
 	u32 at = 0, emptied = 0;
 
-	while (at < overs->count && READ_ONCE(it->on)) {
-		at = overs_empty_some(it, overs, at, drop_row, &emptied);
+	while (at < ended->count && READ_ONCE(collector->on)) {
+		at = ended_empty_some(collector, ended, at, drop_row, &emptied);
 		cond_resched();
 	}
 	return emptied;
 }
 
 /* True: it was worth it, a sixteenth of a table is empty again. */
-static bool collector_collect(struct kbarman_collector *it)
+static bool collector_collect(struct kbarman_collector *collector)
 {
-	struct kbarman_capture *capture = it->capture;
+	struct kbarman_capture *capture = collector->capture;
 	const struct kbarman_layout *layout = &capture->layout;
 	unsigned long flags;
 	u32 maps, tasks;
 
 	/* Another CPU may be about to write a record that needs a row which ends now. */
-	it->now = kbarman_clock() - it->slack;
-	kbarman_overs_gather(it);
-	if (!collector_find_needed(it))
+	collector->now = kbarman_clock() - collector->slack;
+	kbarman_ended_gather(collector);
+	if (!collector_find_needed(collector))
 		return false;
-	maps = overs_empty(it, &it->maps, kbarman_tables_drop_map);
-	tasks = overs_empty(it, &it->tasks, kbarman_tables_drop_task);
+	maps = ended_empty(collector, &collector->maps, kbarman_tables_drop_map);
+	tasks = ended_empty(collector, &collector->tasks, kbarman_tables_drop_task);
 	raw_spin_lock_irqsave(&capture->lock, flags);
 	kbarman_shares_looked(&capture->shares);
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
@@ -125,21 +126,22 @@ static bool collector_collect(struct kbarman_collector *it)
 
 static void collector_work(struct work_struct *work)
 {
-	struct kbarman_collector *it = container_of(work, struct kbarman_collector, work.work);
+	struct kbarman_collector *collector =
+		container_of(work, struct kbarman_collector, work.work);
 	unsigned long begun = jiffies;
 
-	if (!collector_collect(it))
-		WRITE_ONCE(it->rested, jiffies + REST * (jiffies - begun));
+	if (!collector_collect(collector))
+		WRITE_ONCE(collector->rested, jiffies + REST * (jiffies - begun));
 }
 
 /* Context: hard interrupt, a thread on PREEMPT_RT. */
 static void collector_kick(struct irq_work *work)
 {
-	struct kbarman_collector *it = container_of(work, struct kbarman_collector, kick);
-	unsigned long rested = READ_ONCE(it->rested);
+	struct kbarman_collector *collector = container_of(work, struct kbarman_collector, kick);
+	unsigned long rested = READ_ONCE(collector->rested);
 
-	if (READ_ONCE(it->on))
-		queue_delayed_work(kbarman_wq, &it->work,
+	if (READ_ONCE(collector->on))
+		queue_delayed_work(kbarman_wq, &collector->work,
 				   time_before(jiffies, rested) ? rested - jiffies : 0);
 }
 
@@ -148,28 +150,28 @@ static void collector_kick(struct irq_work *work)
 u64 kbarman_collect_memory(const struct kbarman_layout *layout)
 {
 	return sizeof(struct kbarman_collector) + nr_cpu_ids * sizeof(struct kbarman_amounts) +
-	       ((u64)layout->max_tasks + layout->max_maps) * sizeof(struct kbarman_over);
+	       ((u64)layout->max_tasks + layout->max_maps) * sizeof(struct kbarman_ended);
 }
 
 bool kbarman_collect_create(struct kbarman_capture *capture)
 {
-	struct kbarman_collector *it = kzalloc(sizeof(*it), GFP_KERNEL);
+	struct kbarman_collector *collector = kzalloc(sizeof(*collector), GFP_KERNEL);
 
-	if (!it)
+	if (!collector)
 		return false;
-	capture->collector = it;
-	it->capture = capture;
-	init_irq_work(&it->kick, collector_kick);
-	INIT_DELAYED_WORK(&it->work, collector_work);
-	it->tasks.what = KBARMAN_SHARE_TASKS;
-	it->maps.what = KBARMAN_SHARE_MAPS;
-	it->rings = kbarman_memory_pages(array_size(nr_cpu_ids, sizeof(struct kbarman_amounts)),
-					 NUMA_NO_NODE);
-	it->tasks.rows = kbarman_memory_pages(array_size(capture->layout.max_tasks,
-							 sizeof(struct kbarman_over)), NUMA_NO_NODE);
-	it->maps.rows = kbarman_memory_pages(array_size(capture->layout.max_maps,
-							sizeof(struct kbarman_over)), NUMA_NO_NODE);
-	return it->rings && it->tasks.rows && it->maps.rows;
+	capture->collector = collector;
+	collector->capture = capture;
+	init_irq_work(&collector->kick, collector_kick);
+	INIT_DELAYED_WORK(&collector->work, collector_work);
+	collector->tasks.what = KBARMAN_SHARE_TASKS;
+	collector->maps.what = KBARMAN_SHARE_MAPS;
+	collector->rings = kbarman_memory_pages(
+		array_size(nr_cpu_ids, sizeof(struct kbarman_amounts)), NUMA_NO_NODE);
+	collector->tasks.rows = kbarman_memory_pages(
+		array_size(capture->layout.max_tasks, sizeof(struct kbarman_ended)), NUMA_NO_NODE);
+	collector->maps.rows = kbarman_memory_pages(
+		array_size(capture->layout.max_maps, sizeof(struct kbarman_ended)), NUMA_NO_NODE);
+	return collector->rings && collector->tasks.rows && collector->maps.rows;
 }
 
 void kbarman_collect_free(struct kbarman_capture *capture)

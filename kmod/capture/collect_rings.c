@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which of the rows that are over a ring still needs. */
+/* Finds the rows of ended tasks and mappings that records still refer to. */
 #include <linux/sched.h>
 #include <linux/string.h>
 
@@ -10,48 +10,48 @@
  * of time, so a pass over a piece looks at each row once: when the first record comes that is not
  * older than the row.
  */
-static void overs_note(struct kbarman_collector *it, struct kbarman_overs *overs, u32 id, u64 from,
-		       u64 to)
+static void ended_note(struct kbarman_collector *collector, struct kbarman_ended_rows *ended,
+		       u32 id, u64 from, u64 to)
 {
-	u32 first = kbarman_overs_first(overs, id), next;
+	u32 first = kbarman_ended_first(ended, id), next;
 
-	if (first == overs->count)
+	if (first == ended->count)
 		return;
-	if (overs->rows[first].pass != it->pass) {
-		overs->rows[first].pass = it->pass;
-		overs->rows[first].next = first;
+	if (ended->rows[first].pass != collector->pass) {
+		ended->rows[first].pass = collector->pass;
+		ended->rows[first].next = first;
 	}
-	for (next = overs->rows[first].next; next < overs->count; next++) {
-		struct kbarman_over *over = &overs->rows[next];
+	for (next = ended->rows[first].next; next < ended->count; next++) {
+		struct kbarman_ended *row = &ended->rows[next];
 
-		if (over->id != id || over->from > to + it->slack)
+		if (row->id != id || row->from > to + collector->slack)
 			break;
-		if (from <= over->until + it->slack)
-			over->piece = it->piece;
+		if (from <= row->until + collector->slack)
+			row->piece = collector->piece;
 	}
-	overs->rows[first].next = next;
+	ended->rows[first].next = next;
 }
 
 /* The ring at hand is another one, or is read once more. */
-static void overs_rewind(struct kbarman_overs *overs)
+static void ended_rewind(struct kbarman_ended_rows *ended)
 {
 	u32 i;
 
-	for (i = 0; i < overs->count; i++)
-		overs->rows[i].piece = NO_PIECE;
-	overs->last = overs->count;
+	for (i = 0; i < ended->count; i++)
+		ended->rows[i].piece = NO_PIECE;
+	ended->last = ended->count;
 }
 
 /* The record at @position comes next. */
-static void collector_enter_piece(struct kbarman_collector *it, unsigned long position)
+static void collector_enter_piece(struct kbarman_collector *collector, unsigned long position)
 {
 	u32 piece = 0;
 
-	if (!kbarman_ring_after(it->base, position))
-		piece = min((position - it->base) >> it->shift, LAST_PIECE - 1UL) + 1;
-	if (piece != it->piece)
-		it->pass++;
-	it->piece = piece;
+	if (!kbarman_ring_after(collector->base, position))
+		piece = min((position - collector->base) >> collector->shift, LAST_PIECE - 1UL) + 1;
+	if (piece != collector->piece)
+		collector->pass++;
+	collector->piece = piece;
 }
 
 /* Every record of a task begins with this: struct bm_protocol_sample, _task_switch, … */
@@ -67,22 +67,22 @@ struct current_task {
 	u64 since;
 };
 
-static void collector_note_task(struct kbarman_collector *it, u32 id, u64 from, u64 to)
+static void collector_note_task(struct kbarman_collector *collector, u32 id, u64 from, u64 to)
 {
-	overs_note(it, &it->tasks, id, from, to);
-	overs_note(it, &it->maps, id, from, to);
+	ended_note(collector, &collector->tasks, id, from, to);
+	ended_note(collector, &collector->maps, id, from, to);
 }
 
 /* A task that is switched to runs under every name that it takes until the next switch. */
-static void collector_note_switch(struct kbarman_collector *it, struct current_task *now, u32 id,
-				  u64 timestamp)
+static void collector_note_switch(struct kbarman_collector *collector, struct current_task *now,
+				  u32 id, u64 timestamp)
 {
 	if (now->id != KBARMAN_NO_TASK)
-		collector_note_task(it, now->id, now->since, timestamp);
+		collector_note_task(collector, now->id, now->since, timestamp);
 	*now = (struct current_task) { .id = id, .since = timestamp };
 }
 
-static void collector_note_record(struct kbarman_collector *it, struct current_task *now,
+static void collector_note_record(struct kbarman_collector *collector, struct current_task *now,
 				  const struct record *record)
 {
 	u64 timestamp = record->header.timestamp;
@@ -96,18 +96,19 @@ static void collector_note_record(struct kbarman_collector *it, struct current_t
 	if (record->header.record_type == BM_RECORD_HALTING_EVENT)
 		return;
 	if (record->header.record_type == BM_RECORD_TASK_SWITCH)
-		collector_note_switch(it, now, id, timestamp);
-	collector_note_task(it, id, id == now->id ? now->since : timestamp, timestamp);
+		collector_note_switch(collector, now, id, timestamp);
+	collector_note_task(collector, id, id == now->id ? now->since : timestamp, timestamp);
 }
 
 /* The whole blocks in the first @got bytes of the chunk, from @position; returns their length. */
-static unsigned long collector_note_chunk(struct kbarman_collector *it, struct current_task *now,
-					  unsigned long position, unsigned long got)
+static unsigned long collector_note_chunk(struct kbarman_collector *collector,
+					  struct current_task *now, unsigned long position,
+					  unsigned long got)
 {
 	unsigned long at = 0, length;
 
 	while (at < got) {
-		const struct record *record = (void *)it->chunk + at;
+		const struct record *record = (void *)collector->chunk + at;
 
 		length = record->length & ~BM_BLOCK_PADDING;
 		/* The rest of a block need not be in the chunk. */
@@ -115,88 +116,90 @@ static unsigned long collector_note_chunk(struct kbarman_collector *it, struct c
 			break;
 		if (!(record->length & BM_BLOCK_PADDING) &&
 		    length >= sizeof(*record) - sizeof(record->length)) {
-			collector_enter_piece(it, position + at);
-			collector_note_record(it, now, record);
+			collector_enter_piece(collector, position + at);
+			collector_note_record(collector, now, record);
 		}
 		at += sizeof(record->length) + length;
 	}
 	return at;
 }
 
-bool kbarman_collector_read_ring(struct kbarman_collector *it, const struct kbarman_ring *ring,
-				 unsigned long base, unsigned int shift)
+bool kbarman_collector_read_ring(struct kbarman_collector *collector,
+				 const struct kbarman_ring *ring, unsigned long base,
+				 unsigned int shift)
 {
 	struct current_task now = { .id = KBARMAN_NO_TASK };
 	unsigned long position, end, got;
 
-	overs_rewind(&it->tasks);
-	overs_rewind(&it->maps);
-	it->base = base;
-	it->shift = shift;
-	it->pass++;
+	ended_rewind(&collector->tasks);
+	ended_rewind(&collector->maps);
+	collector->base = base;
+	collector->shift = shift;
+	collector->pass++;
 	end = kbarman_ring_bounds(ring, &position);
 	while (kbarman_ring_after(end, position)) {
-		got = kbarman_ring_peek(ring, &position, end, it->chunk, sizeof(it->chunk));
+		got = kbarman_ring_peek(ring, &position, end, collector->chunk,
+					sizeof(collector->chunk));
 		if (!got)	/* the switches in between are overwritten */
 			now.id = KBARMAN_NO_TASK;
-		position += collector_note_chunk(it, &now, position, got);
-		if (!READ_ONCE(it->on))
+		position += collector_note_chunk(collector, &now, position, got);
+		if (!READ_ONCE(collector->on))
 			return false;
 		cond_resched();
 	}
 	if (now.id != KBARMAN_NO_TASK)
-		collector_note_task(it, now.id, now.since, it->now);
+		collector_note_task(collector, now.id, now.since, collector->now);
 	return true;
 }
 
-void kbarman_amounts_add(struct kbarman_amounts *amounts, const struct kbarman_overs *overs,
-			 const struct kbarman_over *over)
+void kbarman_amounts_add(struct kbarman_amounts *amounts, const struct kbarman_ended_rows *ended,
+			 const struct kbarman_ended *row)
 {
-	u32 *of = amounts->of[over->payer];
+	u32 *of = amounts->of[row->payer];
 
-	of[overs->what]++;
-	of[KBARMAN_SHARE_STRINGS] += over->strings;
+	of[ended->what]++;
+	of[KBARMAN_SHARE_STRINGS] += row->strings;
 }
 
 /* What the ring that was read needs. */
-static void amounts_add_needs(struct kbarman_amounts *needs, struct kbarman_overs *overs)
+static void amounts_add_needs(struct kbarman_amounts *needs, struct kbarman_ended_rows *ended)
 {
 	u32 i;
 
-	for (i = 0; i < overs->count; i++) {
-		if (overs->rows[i].piece == NO_PIECE)
+	for (i = 0; i < ended->count; i++) {
+		if (ended->rows[i].piece == NO_PIECE)
 			continue;
-		overs->rows[i].needed = true;
-		kbarman_amounts_add(needs, overs, &overs->rows[i]);
+		ended->rows[i].needed = true;
+		kbarman_amounts_add(needs, ended, &ended->rows[i]);
 	}
 }
 
-static void overs_forget_needs(struct kbarman_overs *overs)
+static void ended_forget_needs(struct kbarman_ended_rows *ended)
 {
 	u32 i;
 
-	for (i = 0; i < overs->count; i++)
-		overs->rows[i].needed = false;
+	for (i = 0; i < ended->count; i++)
+		ended->rows[i].needed = false;
 }
 
-bool kbarman_collector_read_rings(struct kbarman_collector *it)
+bool kbarman_collector_read_rings(struct kbarman_collector *collector)
 {
 	int cpu;
 
-	overs_forget_needs(&it->tasks);
-	overs_forget_needs(&it->maps);
+	ended_forget_needs(&collector->tasks);
+	ended_forget_needs(&collector->maps);
 	for_each_possible_cpu(cpu) {
-		const struct kbarman_ring *ring = per_cpu_ptr(it->cpu_rings, cpu);
+		const struct kbarman_ring *ring = per_cpu_ptr(collector->cpu_rings, cpu);
 
-		memset(&it->rings[cpu], 0, sizeof(it->rings[cpu]));
+		memset(&collector->rings[cpu], 0, sizeof(collector->rings[cpu]));
 		/* A CPU may be coming online. */
 		if (!kbarman_ring_ready(ring))
 			continue;
-		it->overwrites = kbarman_ring_overwrites(ring);
-		if (!kbarman_collector_read_ring(it, ring, 0, BITS_PER_LONG - 1))
+		collector->overwrites = kbarman_ring_overwrites(ring);
+		if (!kbarman_collector_read_ring(collector, ring, 0, BITS_PER_LONG - 1))
 			return false;
-		amounts_add_needs(&it->rings[cpu], &it->tasks);
-		amounts_add_needs(&it->rings[cpu], &it->maps);
+		amounts_add_needs(&collector->rings[cpu], &collector->tasks);
+		amounts_add_needs(&collector->rings[cpu], &collector->maps);
 	}
 	return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The collector of a capture, for the files that it consists of: collect_overs.c finds rows whose
+ * The collector of a capture, for the files that it consists of: collect_ended.c finds rows whose
  * time is over, collect_rings.c those of them that a ring needs, collect_levels.c makes rings give
  * way, and collect.c empties the others.
  *
@@ -28,14 +28,14 @@
 
 #define NR_SHARED	3	/* of enum kbarman_resource: tasks, maps, strings */
 
-/* A row whose time is over. */
-struct kbarman_over {
+/* A row of which the time is over. */
+struct kbarman_ended {
 	u64 from, until;
 	u32 id;
 	u32 process;		/* the task's thread group; 0 in a row of a mapping */
 	u32 row;
 	u32 strings;		/* bytes: the row's part of its string */
-	/* In the first row of an id: where overs_note() goes on, if it has come to this id in this
+	/* In the first row of an id: where ended_note() goes on, if it has come to this id in this
 	 * pass over a piece of a ring. */
 	u32 next, pass;
 	u16 piece;		/* of the ring at hand: the last one that needs this row */
@@ -43,9 +43,9 @@ struct kbarman_over {
 	bool needed;		/* by any ring */
 };
 
-struct kbarman_overs {
+struct kbarman_ended_rows {
 	enum kbarman_resource what;
-	struct kbarman_over *rows;	/* [size], sorted by id and from */
+	struct kbarman_ended *rows;	/* [size], sorted by id and from */
 	u32 count;
 	u32 last;		/* the first row of the id that was looked up last */
 };
@@ -63,13 +63,13 @@ struct kbarman_collector {
 	bool on;		/* between start() and stop() */
 	bool overwrites;	/* the rings may drop records; those of a stream are its reader's */
 	unsigned long rested;	/* jiffies: not to work before that */
-	u64 now;		/* the time of the look: a row is over if it was before */
+	u64 now;		/* the time of the look: a row has ended if it did before */
 	u64 slack, second;	/* ticks */
-	struct kbarman_overs tasks, maps;
+	struct kbarman_ended_rows tasks, maps;
 
 	struct kbarman_amounts *rings;	/* [nr_cpu_ids]: what each ring needs of the rows that are
 					 * over */
-	struct kbarman_amounts over;	/* what all rows take that are over */
+	struct kbarman_amounts ended;	/* what all rows take that have ended */
 	struct kbarman_amounts needed;	/* what those of them take that any ring needs */
 	struct kbarman_amounts levels;	/* a ring that needs more than that gives way */
 
@@ -82,30 +82,30 @@ struct kbarman_collector {
 	u64 chunk[KBARMAN_COLLECT_CHUNK / sizeof(u64)];
 };
 
-/* Collect the rows of which all is over. */
-void kbarman_overs_gather(struct kbarman_collector *it);
+/* List the rows of which the task or the mapping has ended. */
+void kbarman_ended_gather(struct kbarman_collector *collector);
 
 /* The first row of @id, or ->count. */
-u32 kbarman_overs_first(struct kbarman_overs *overs, u32 id);
+u32 kbarman_ended_first(struct kbarman_ended_rows *ended, u32 id);
 
 /*
  * Find for each row the last piece of the ring that needs it. False: kbarman_collect_stop() wants
  * the worker to end.
  */
-bool kbarman_collector_read_ring(struct kbarman_collector *it, const struct kbarman_ring *ring,
+bool kbarman_collector_read_ring(struct kbarman_collector *collector, const struct kbarman_ring *ring,
 				 unsigned long base, unsigned int shift);
 
 /* The same for all rings: `needed` of the rows, and what each ring needs. */
-bool kbarman_collector_read_rings(struct kbarman_collector *it);
+bool kbarman_collector_read_rings(struct kbarman_collector *collector);
 
-void kbarman_amounts_add(struct kbarman_amounts *amounts, const struct kbarman_overs *overs,
-			 const struct kbarman_over *over);
+void kbarman_amounts_add(struct kbarman_amounts *amounts, const struct kbarman_ended_rows *ended,
+			 const struct kbarman_ended *row);
 
 /*
  * If rings need too many rows, those that need most drop their oldest records. False:
  * kbarman_collect_stop() wants the worker to end. @gave: whether any ring did. @shared: as of
  * payer_level().
  */
-bool kbarman_collector_make_way(struct kbarman_collector *it, bool shared, bool *gave);
+bool kbarman_collector_make_way(struct kbarman_collector *collector, bool shared, bool *gave);
 
 #endif /* KBARMAN_COLLECTOR_H */

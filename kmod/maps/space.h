@@ -95,7 +95,7 @@ struct kbarman_space {
 					 * room */
 	bool gap;			/* a fact was left out since the walk began */
 	bool busy;			/* the last try found mmap_lock taken */
-	bool condemned;
+	bool unused;			/* nobody used the memory any more at the last look */
 };
 
 /* A thread that was sampled. */
@@ -187,7 +187,7 @@ void kbarman_thread_end_rows(struct kbarman_thread *thread);
  * The thread's id has rows of another image. Rows that would replace them may be missing. So a row
  * named KBARMAN_IMAGE_UNKNOWN replaces all of them first.
  */
-void kbarman_thread_disown_rows(struct kbarman_thread *thread);
+void kbarman_thread_forget_rows(struct kbarman_thread *thread);
 
 /* ---- spaces_mappings.c ---- */
 

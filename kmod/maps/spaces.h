@@ -84,9 +84,9 @@ void kbarman_spaces_hurry(struct kbarman_spaces *spaces);
 /*
  * kbarman_spaces_condemn() marks the address spaces that no task uses any more, if it is time to
  * look for them. When it returns true, the caller first passes on all facts that were reported
- * before, and then calls kbarman_spaces_bury(), which frees the marked address spaces.
+ * before, and then calls kbarman_spaces_free_unused(), which frees the marked address spaces.
  */
 bool kbarman_spaces_condemn(struct kbarman_spaces *spaces);
-void kbarman_spaces_bury(struct kbarman_spaces *spaces);
+void kbarman_spaces_free_unused(struct kbarman_spaces *spaces);
 
 #endif /* KBARMAN_SPACES_H */

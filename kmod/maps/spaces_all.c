@@ -227,7 +227,7 @@ bool kbarman_spaces_condemn(struct kbarman_spaces *spaces)
 		return false;
 	for (i = 0; i < ARRAY_SIZE(spaces->spaces); i++) {
 		hlist_for_each_entry(space, &spaces->spaces[i], node)
-			space->condemned = !atomic_read(&space->mm->mm_users);
+			space->unused = !atomic_read(&space->mm->mm_users);
 		cond_resched();
 	}
 	/*
@@ -246,13 +246,13 @@ static void spaces_free_some(struct kbarman_spaces *spaces, bool all)
 
 	for (i = 0; i < ARRAY_SIZE(spaces->spaces); i++) {
 		hlist_for_each_entry_safe(space, next, &spaces->spaces[i], node)
-			if (all || space->condemned)
+			if (all || space->unused)
 				space_free(space);
 		cond_resched();
 	}
 }
 
-void kbarman_spaces_bury(struct kbarman_spaces *spaces)
+void kbarman_spaces_free_unused(struct kbarman_spaces *spaces)
 {
 	spaces_free_some(spaces, false);
 	spaces_look_again_later(spaces);

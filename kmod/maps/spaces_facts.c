@@ -86,7 +86,7 @@ static void thread_settle(struct kbarman_thread *thread, struct kbarman_space *s
 	if (thread->since && space->all->capture->collector)
 		kbarman_tables_end_maps(space->all->capture, thread->since - 1, thread->task_id);
 	if (thread->since && (!kbarman_space_is_complete(space) || space->trimmed))
-		kbarman_thread_disown_rows(thread);
+		kbarman_thread_forget_rows(thread);
 	kbarman_thread_add_rows(thread);
 }
 

@@ -83,7 +83,7 @@ void kbarman_thread_renew_rows(struct kbarman_thread *thread)
 	kbarman_thread_add_rows(thread);
 }
 
-void kbarman_thread_disown_rows(struct kbarman_thread *thread)
+void kbarman_thread_forget_rows(struct kbarman_thread *thread)
 {
 	thread_make_row(thread, thread->since - 1, 0, thread->space->mm->task_size, 0,
 			KBARMAN_IMAGE_UNKNOWN, strlen(KBARMAN_IMAGE_UNKNOWN), 0);

@@ -123,7 +123,7 @@ static void maps_work(struct work_struct *work)
 		kbarman_header_miss(capture, KBARMAN_MISSED_QUEUE,
 				    atomic_xchg(&maps->left_out, 0));
 		if (kbarman_spaces_condemn(maps->spaces) && maps_drain(maps))
-			kbarman_spaces_bury(maps->spaces);
+			kbarman_spaces_free_unused(maps->spaces);
 		other_pause = maps_look_at_all(maps);
 	} while (kbarman_spaces_walk(maps->spaces, &pause));
 	pause = min(pause, other_pause);

@@ -15,26 +15,26 @@
 
 static int ring_allocate(struct kbarman_session *session, int cpu)
 {
-	struct kbarman_cpu *its = per_cpu_ptr(session->each, cpu);
+	struct kbarman_cpu *percpu = per_cpu_ptr(session->each, cpu);
 	unsigned long pages = session->config.ring_bytes >> KBARMAN_RING_PAGE_SHIFT;
 
-	if (!its->pages)
-		its->pages = kbarman_memory_pages(array_size(pages, sizeof(*its->pages)),
+	if (!percpu->pages)
+		percpu->pages = kbarman_memory_pages(array_size(pages, sizeof(*percpu->pages)),
 						  cpu_to_node(cpu));
-	if (!its->pages)
+	if (!percpu->pages)
 		return -ENOMEM;
 	return kbarman_capture_add_ring(session->capture, cpu);
 }
 
 static void ring_reset(struct kbarman_session *session, int cpu)
 {
-	struct kbarman_cpu *its = per_cpu_ptr(session->each, cpu);
+	struct kbarman_cpu *percpu = per_cpu_ptr(session->each, cpu);
 
-	its->ring.wake = session->wake;
-	its->ring.stamp = kbarman_record_stamp(cpu);
-	its->ring.closed = true;
-	its->told_offline = false;
-	kbarman_ring_init(&its->ring, session->capture->rings[cpu], its->pages,
+	percpu->ring.wake = session->wake;
+	percpu->ring.stamp = kbarman_record_stamp(cpu);
+	percpu->ring.closed = true;
+	percpu->told_offline = false;
+	kbarman_ring_init(&percpu->ring, session->capture->rings[cpu], percpu->pages,
 			  session->config.ring_bytes, cpu,
 			  session->config.mode == KBARMAN_MODE_OVERWRITE);
 }
@@ -62,11 +62,11 @@ void kbarman_rings_forget(struct kbarman_session *session)
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		struct kbarman_cpu *its = per_cpu_ptr(session->each, cpu);
+		struct kbarman_cpu *percpu = per_cpu_ptr(session->each, cpu);
 
-		memset(&its->ring, 0, sizeof(its->ring));
-		kbarman_memory_free(its->pages);
-		its->pages = NULL;
+		memset(&percpu->ring, 0, sizeof(percpu->ring));
+		kbarman_memory_free(percpu->pages);
+		percpu->pages = NULL;
 	}
 }
 

@@ -49,7 +49,7 @@ static void on_counts_tick(struct perf_event *event, struct perf_sample_data *da
 	kbarman_pmu_count(event->overflow_handler_context);
 }
 
-static struct perf_event *counts_create_ticker(u64 period, int cpu, struct kbarman_cpu *its)
+static struct perf_event *counts_create_ticker(u64 period, int cpu, struct kbarman_cpu *percpu)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -59,7 +59,7 @@ static struct perf_event *counts_create_ticker(u64 period, int cpu, struct kbarm
 		.pinned = 1,
 	};
 
-	return perf_event_create_kernel_counter(&attr, cpu, NULL, on_counts_tick, its);
+	return perf_event_create_kernel_counter(&attr, cpu, NULL, on_counts_tick, percpu);
 }
 
 /* ---- the source ---- */
@@ -97,25 +97,25 @@ static void counts_stop(struct kbarman_session *session)
 
 static int counts_cpu_start(struct kbarman_session *session, int cpu, struct kbarman_start *report)
 {
-	struct kbarman_cpu *its = per_cpu_ptr(session->each, cpu);
+	struct kbarman_cpu *percpu = per_cpu_ptr(session->each, cpu);
 	struct perf_event *ticker;
 
 	if (!session->config.count_ns)
 		return 0;
-	ticker = counts_create_ticker(session->config.count_ns, cpu, its);
+	ticker = counts_create_ticker(session->config.count_ns, cpu, percpu);
 	if (IS_ERR(ticker))
 		return PTR_ERR(ticker);
-	its->ticker = ticker;
+	percpu->ticker = ticker;
 	return 0;
 }
 
 static void counts_cpu_stop(struct kbarman_session *session, int cpu)
 {
-	struct kbarman_cpu *its = per_cpu_ptr(session->each, cpu);
+	struct kbarman_cpu *percpu = per_cpu_ptr(session->each, cpu);
 
-	if (its->ticker)
-		perf_event_release_kernel(its->ticker);
-	its->ticker = NULL;
+	if (percpu->ticker)
+		perf_event_release_kernel(percpu->ticker);
+	percpu->ticker = NULL;
 }
 
 static void counts_cpu_goes(struct kbarman_session *session)

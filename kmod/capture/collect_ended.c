@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The rows whose time is over. */
+/* The rows of which the time is over. */
 #include <linux/math64.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
@@ -27,7 +27,7 @@ static bool id_is_free(u32 id)
  * has had all its mappings told again. A task that lives may have no row: there may be too few.
  * Under the lock.
  */
-static void over_end_map(struct kbarman_capture *capture, u32 row, u64 now)
+static void ended_end_map(struct kbarman_capture *capture, u32 row, u64 now)
 {
 	const struct bm_protocol_header_mmap_layout *map = kbarman_map_row(capture, row);
 	const struct kbarman_life *life;
@@ -52,51 +52,51 @@ static void over_end_map(struct kbarman_capture *capture, u32 row, u64 now)
  * that off. It is over as well if it exited a second ago and its id is free: its last switch
  * was long before. Under the lock.
  */
-static void over_end_task(const struct kbarman_collector *it, u32 row)
+static void ended_end_task(const struct kbarman_collector *collector, u32 row)
 {
-	struct kbarman_capture *capture = it->capture;
+	struct kbarman_capture *capture = collector->capture;
 	u64 exited = capture->facts[row].exit_timestamp;
 
-	if (!exited || capture->tasks.until[row] || exited + it->second > it->now)
+	if (!exited || capture->tasks.until[row] || exited + collector->second > collector->now)
 		return;
 	if (!id_is_free(capture->facts[row].task_id))
 		return;
 	capture->lives[row].freed = true;
-	capture->tasks.until[row] = it->now - 1;
+	capture->tasks.until[row] = collector->now - 1;
 }
 
-static struct kbarman_over over_of_map(struct kbarman_capture *capture, u32 row)
+static struct kbarman_ended ended_of_map(struct kbarman_capture *capture, u32 row)
 {
 	const struct bm_protocol_header_mmap_layout *map = kbarman_map_row(capture, row);
 
-	return (struct kbarman_over) { .row = row, .id = map->task_id, .from = map->timestamp,
-			       .until = capture->maps.until[row],
-			       .payer = capture->maps.payer[row] };
+	return (struct kbarman_ended) { .row = row, .id = map->task_id, .from = map->timestamp,
+					.until = capture->maps.until[row],
+					.payer = capture->maps.payer[row] };
 }
 
-static struct kbarman_over over_of_task(struct kbarman_capture *capture, u32 row)
+static struct kbarman_ended ended_of_task(struct kbarman_capture *capture, u32 row)
 {
 	const struct kbarman_task_fact *fact = &capture->facts[row];
 
-	return (struct kbarman_over) { .row = row, .id = fact->task_id, .process = fact->tgid,
-			       .from = kbarman_task_row(capture, row)->timestamp,
-			       .until = capture->tasks.until[row],
-			       .payer = capture->tasks.payer[row] };
+	return (struct kbarman_ended) { .row = row, .id = fact->task_id, .process = fact->tgid,
+					.from = kbarman_task_row(capture, row)->timestamp,
+					.until = capture->tasks.until[row],
+					.payer = capture->tasks.payer[row] };
 }
 
 /* @string: where that of the row begins. */
-static void overs_add(struct kbarman_collector *it, struct kbarman_overs *overs,
-		      struct kbarman_over over, u32 string)
+static void ended_add(struct kbarman_collector *collector, struct kbarman_ended_rows *ended,
+		      struct kbarman_ended row, u32 string)
 {
-	if (!over.until || over.until >= it->now)
+	if (!row.until || row.until >= collector->now)
 		return;
-	over.strings = kbarman_strings_part(&it->capture->strings, string);
-	overs->rows[overs->count++] = over;
+	row.strings = kbarman_strings_part(&collector->capture->strings, string);
+	ended->rows[ended->count++] = row;
 }
 
-static void overs_gather_some(struct kbarman_collector *it, u32 first, u32 *tasks, u32 *maps)
+static void ended_gather_some(struct kbarman_collector *collector, u32 first, u32 *tasks, u32 *maps)
 {
-	struct kbarman_capture *capture = it->capture;
+	struct kbarman_capture *capture = collector->capture;
 	u32 row, end = first + LOOKED_AT_ONCE;
 	unsigned long flags;
 
@@ -104,20 +104,21 @@ static void overs_gather_some(struct kbarman_collector *it, u32 first, u32 *task
 	*tasks = *kbarman_task_count(capture);
 	*maps = *kbarman_map_count(capture);
 	for (row = first; row < min(end, *maps); row++) {
-		over_end_map(capture, row, it->now);
-		overs_add(it, &it->maps, over_of_map(capture, row), capture->image_starts[row]);
+		ended_end_map(capture, row, collector->now);
+		ended_add(collector, &collector->maps, ended_of_map(capture, row),
+			  capture->image_starts[row]);
 	}
 	for (row = first; row < min(end, *tasks); row++) {
-		over_end_task(it, row);
-		overs_add(it, &it->tasks, over_of_task(capture, row),
+		ended_end_task(collector, row);
+		ended_add(collector, &collector->tasks, ended_of_task(capture, row),
 			  kbarman_task_row(capture, row)->task_name_ptr);
 	}
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 }
 
-static int over_compare(const void *a, const void *b)
+static int ended_compare(const void *a, const void *b)
 {
-	const struct kbarman_over *one = a, *other = b;
+	const struct kbarman_ended *one = a, *other = b;
 
 	cond_resched();
 	if (one->id != other->id)
@@ -127,37 +128,39 @@ static int over_compare(const void *a, const void *b)
 	return 0;
 }
 
-void kbarman_overs_gather(struct kbarman_collector *it)
+void kbarman_ended_gather(struct kbarman_collector *collector)
 {
 	u32 first, tasks, maps;
 
-	it->tasks.count = 0;
-	it->maps.count = 0;
-	it->pass = 0;
+	collector->tasks.count = 0;
+	collector->maps.count = 0;
+	collector->pass = 0;
 	for (first = 0, tasks = 1, maps = 0; first < max(tasks, maps); first += LOOKED_AT_ONCE) {
-		overs_gather_some(it, first, &tasks, &maps);
+		ended_gather_some(collector, first, &tasks, &maps);
 		cond_resched();
 	}
-	sort(it->tasks.rows, it->tasks.count, sizeof(*it->tasks.rows), over_compare, NULL);
-	sort(it->maps.rows, it->maps.count, sizeof(*it->maps.rows), over_compare, NULL);
+	sort(collector->tasks.rows, collector->tasks.count, sizeof(*collector->tasks.rows),
+	     ended_compare, NULL);
+	sort(collector->maps.rows, collector->maps.count, sizeof(*collector->maps.rows),
+	     ended_compare, NULL);
 }
 
-u32 kbarman_overs_first(struct kbarman_overs *overs, u32 id)
+u32 kbarman_ended_first(struct kbarman_ended_rows *ended, u32 id)
 {
-	u32 low = 0, high = overs->count;
+	u32 low = 0, high = ended->count;
 
-	if (overs->last < overs->count && overs->rows[overs->last].id == id)
-		return overs->last;
+	if (ended->last < ended->count && ended->rows[ended->last].id == id)
+		return ended->last;
 	while (low < high) {
 		u32 middle = low + (high - low) / 2;
 
-		if (overs->rows[middle].id < id)
+		if (ended->rows[middle].id < id)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low < overs->count && overs->rows[low].id != id)
-		return overs->count;
-	overs->last = low;
+	if (low < ended->count && ended->rows[low].id != id)
+		return ended->count;
+	ended->last = low;
 	return low;
 }
