@@ -4,6 +4,7 @@
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/nospec.h>
 #include <linux/poll.h>
 #include <linux/security.h>
 #include <linux/slab.h>
@@ -73,37 +74,40 @@ static int kbarman_release(struct inode *inode, struct file *file)
 
 /* ---- ioctl ---- */
 
+/* A struct of a call: the bytes that both the caller and this kernel know, and behind them zeroes. */
+union argument {
+	u32 size;
+	struct kbarman_query query;
+	struct kbarman_configure configure;
+	struct kbarman_start start;
+	struct kbarman_consume consume;
+	struct kbarman_stats stats;
+	struct kbarman_clock clock;
+	struct kbarman_task_facts task_facts;
+	struct kbarman_add_maps add_maps;
+	struct kbarman_mark_series mark_series;
+	struct kbarman_sessions sessions;
+	struct kbarman_choose choose;
+	struct kbarman_adopt adopt;
+};
+
+/* On whose descriptor a call is made. */
+struct caller {
+	struct file *file;
+	struct kbarman_session *session;	/* that the descriptor sees, if the call uses it */
+	struct kbarman_marks marks;
+};
+
+struct call {
+	unsigned int command;	/* its size is the one that this kernel knows */
+	u32 first;		/* the struct's first size: see "Structs" in the UAPI header */
+	bool sees;		/* uses the session that the descriptor sees */
+	long (*make)(const struct caller *caller, union argument *argument);
+};
+
 /*
- * Copy a struct from user space. Its first field is its own size, as the caller knows the struct:
- * see "Structs" in the UAPI header. @known is the size that this kernel knows, which is still the
- * size of the first version.
- */
-static int struct_get(void *to, size_t known, const void __user *from, u32 *size)
-{
-	if (get_user(*size, (const u32 __user *)from))
-		return -EFAULT;
-	if (*size < known)
-		return -EINVAL;
-	if (*size > PAGE_SIZE)
-		return -E2BIG;
-	return copy_struct_from_user(to, known, from, *size);
-}
-
-static int struct_put(void __user *to, const void *from, size_t known)
-{
-	return copy_to_user(to, from, known) ? -EFAULT : 0;
-}
-
-static bool bytes_are_zero(const void *bytes, size_t length)
-{
-	return !memchr_inv(bytes, 0, length);
-}
-
-#define reserved_zero(s)	bytes_are_zero((s)->reserved, sizeof((s)->reserved))
-
-/*
- * Copy an array of @count elements from user address @user. The caller frees it with kvfree().
- * Returns NULL for no elements, or an ERR_PTR.
+ * Copy an array of @count numbers, or of structs that never grow, from user address @user. The
+ * caller frees it with kvfree(). Returns NULL for no elements, or an ERR_PTR.
  */
 static void *array_get(u64 user, size_t count, size_t element)
 {
@@ -121,20 +125,38 @@ static void *array_get(u64 user, size_t count, size_t element)
 	return array;
 }
 
-static long ioctl_query(struct file *file, struct kbarman_session *session, void __user *argument)
+/*
+ * Copy element @i of the array at @user, where it has @bytes, or back. Of both sides the longer one
+ * has zeroes beyond the other.
+ */
+static int element_get(void *to, u32 known, u64 user, u32 bytes, u32 i)
 {
-	struct kbarman_query query;
-	u32 size;
-	int error = struct_get(&query, sizeof(query), argument, &size);
+	return copy_struct_from_user(to, known, u64_to_user_ptr(user) + (size_t)i * bytes, bytes);
+}
 
-	if (error)
-		return error;
-	if (query.reserved0 || !reserved_zero(&query))
+static int element_put(u64 user, u32 bytes, u32 i, const void *from, u32 known)
+{
+	void __user *to = u64_to_user_ptr(user) + (size_t)i * bytes;
+	u32 both = min(bytes, known);
+
+	return copy_to_user(to, from, both) || clear_user(to + both, bytes - both) ? -EFAULT : 0;
+}
+
+/* The size of the @count elements of an array, as the caller knows them. */
+static bool element_is_good(u32 count, u32 bytes, u32 first)
+{
+	return !count || (bytes >= first && bytes <= PAGE_SIZE);
+}
+
+static long call_query(const struct caller *caller, union argument *argument)
+{
+	u32 size = argument->size;
+
+	if (argument->query.reserved)
 		return -EINVAL;
-	memset(&query, 0, sizeof(query));
-	query.size = size;
-	error = kbarman_session_query(session, file, &query);
-	return error ?: struct_put(argument, &query, sizeof(query));
+	memset(argument, 0, sizeof(*argument));
+	argument->size = size;
+	return kbarman_session_query(caller->session, caller->file, &argument->query);
 }
 
 static int config_check(const struct kbarman_configure *config)
@@ -147,7 +169,7 @@ static int config_check(const struct kbarman_configure *config)
 	bool counts = config->flags & KBARMAN_CONFIGURE_COUNT_SWITCH || config->count_ns;
 
 	if (config->flags & ~flags || config->sources & ~KBARMAN_SOURCE_ALL ||
-	    config->mode > KBARMAN_MODE_STREAM || !reserved_zero(config))
+	    config->mode > KBARMAN_MODE_STREAM || config->reserved)
 		return -EINVAL;
 	if (config->flags & KBARMAN_CONFIGURE_REUSE && config->mode != KBARMAN_MODE_STREAM)
 		return -EINVAL;
@@ -251,16 +273,13 @@ static int config_get_cpus(const struct kbarman_configure *config, struct cpumas
 	return bit < words * 64 || cpumask_empty(cpus) ? -EINVAL : 0;
 }
 
-static long ioctl_configure(struct file *file, void __user *argument)
+static long call_configure(const struct caller *caller, union argument *argument)
 {
-	struct kbarman_wanted wanted;
+	struct kbarman_wanted wanted = { .config = argument->configure };
 	struct kbarman_event *events;
-	u32 *pids, size;
-	int error = struct_get(&wanted.config, sizeof(wanted.config), argument, &size);
+	u32 *pids;
+	int error = config_check(&wanted.config);
 
-	if (error)
-		return error;
-	error = config_check(&wanted.config);
 	if (error)
 		return error;
 	if (!alloc_cpumask_var(&wanted.cpus, GFP_KERNEL))
@@ -283,7 +302,7 @@ static long ioctl_configure(struct file *file, void __user *argument)
 	}
 	wanted.events = events;
 	wanted.pids = pids;
-	error = kbarman_descriptor_configure(file->private_data, file, &wanted);
+	error = kbarman_descriptor_configure(caller->file->private_data, caller->file, &wanted);
 	kvfree(pids);
 err_events:
 	kvfree(events);
@@ -292,106 +311,68 @@ err_cpus:
 	return error;
 }
 
-static long ioctl_start(struct file *file, struct kbarman_session *session, void __user *argument)
+static long call_start(const struct caller *caller, union argument *argument)
 {
-	struct kbarman_start start;
-	u32 size;
-	int error = struct_get(&start, sizeof(start), argument, &size);
+	struct kbarman_start *start = &argument->start;
 
-	if (error)
-		return error;
-	if (start.flags || !reserved_zero(&start))
+	if (start->flags)
 		return -EINVAL;
-	start.event = ~0U;
-	start.cpu = ~0U;
-	error = kbarman_session_start(session, file, &start);
-	if (!struct_put(argument, &start, sizeof(start)))
-		return error;
-	/* The caller gets an error, so the session must not run. */
-	if (!error)
-		kbarman_session_stop(session, file);
-	return -EFAULT;
+	start->event = ~0U;
+	start->cpu = ~0U;
+	return kbarman_session_start(caller->session, caller->file, start);
 }
 
-static long ioctl_consume(struct file *file, struct kbarman_session *session,
-			  void __user *argument)
+static long call_consume(const struct caller *caller, union argument *argument)
 {
-	struct kbarman_consume consume;
-	u32 size;
-	int error = struct_get(&consume, sizeof(consume), argument, &size);
+	const struct kbarman_consume *consume = &argument->consume;
 
-	if (error)
-		return error;
-	if (!reserved_zero(&consume))
-		return -EINVAL;
-	return kbarman_session_consume(session, file, consume.cpu, consume.position);
+	return kbarman_session_consume(caller->session, caller->file, consume->cpu,
+				       consume->position);
 }
 
-static long ioctl_stats(struct kbarman_session *session, void __user *argument)
+static long call_stats(const struct caller *caller, union argument *argument)
 {
-	struct kbarman_stats stats;
-	u32 size, cpu;
-	int error = struct_get(&stats, sizeof(stats), argument, &size);
+	struct kbarman_stats stats = { .size = argument->size, .cpu = argument->stats.cpu };
+	int error = kbarman_session_stats(caller->session, stats.cpu, &stats);
 
-	if (error)
-		return error;
-	if (!reserved_zero(&stats))
-		return -EINVAL;
-	cpu = stats.cpu;
-	memset(&stats, 0, sizeof(stats));
-	stats.size = size;
-	stats.cpu = cpu;
-	error = kbarman_session_stats(session, cpu, &stats);
-	return error ?: struct_put(argument, &stats, sizeof(stats));
+	argument->stats = stats;
+	return error;
 }
 
-static long ioctl_clock(struct kbarman_session *session, void __user *argument)
+static long call_clock(const struct caller *caller, union argument *argument)
 {
-	struct kbarman_clock clock;
-	u32 size;
-	int error = struct_get(&clock, sizeof(clock), argument, &size);
-
-	if (error)
-		return error;
-	if (clock.flags || !reserved_zero(&clock))
+	if (argument->clock.flags)
 		return -EINVAL;
-	error = kbarman_session_clock(session, &clock);
-	return error ?: struct_put(argument, &clock, sizeof(clock));
+	return kbarman_session_clock(caller->session, &argument->clock);
 }
 
-static long ioctl_task_facts(struct kbarman_session *session, void __user *argument)
+static long call_task_facts(const struct caller *caller, union argument *argument)
 {
+	struct kbarman_task_facts *request = &argument->task_facts;
+	u32 bytes = request->fact_bytes, room = min_t(u32, request->count, MAX_FACTS), i;
 	struct kbarman_capture *capture;
 	struct kbarman_task_fact *facts;
-	struct kbarman_task_facts request;
-	u32 size;
-	int error = struct_get(&request, sizeof(request), argument, &size);
+	int error = 0;
 
-	if (error)
-		return error;
-	if (request.reserved0 || !reserved_zero(&request))
+	if (!element_is_good(room, bytes, KBARMAN_TASK_FACT_SIZE_VER0))
 		return -EINVAL;
-	capture = kbarman_session_capture(session);
+	request->fact_bytes = sizeof(*facts);
+	capture = kbarman_session_capture(caller->session);
 	if (!capture)
-		return -EINVAL;
-	request.count = min_t(u32, request.count, MAX_FACTS);
-	facts = kvcalloc(request.count, sizeof(*facts), GFP_KERNEL);
-	error = -ENOMEM;
-	if (!facts)
-		goto out;
-	request.count = kbarman_tables_task_facts(capture, request.first, request.count, facts);
-	error = -EFAULT;
-	if (!copy_to_user(u64_to_user_ptr(request.facts_ptr), facts,
-			  request.count * sizeof(*facts)))
-		error = struct_put(argument, &request, sizeof(request));
+		return -ENODATA;
+	facts = kvcalloc(room, sizeof(*facts), GFP_KERNEL);
+	if (facts)
+		request->count = kbarman_tables_task_facts(capture, request->first, room, facts);
+	else
+		error = -ENOMEM;
+	for (i = 0; !error && i < request->count; i++)
+		error = element_put(request->facts_ptr, bytes, i, &facts[i], sizeof(*facts));
 	kvfree(facts);
-out:
 	kbarman_capture_put(capture);
 	return error;
 }
 
-static int row_add_map(struct file *file, struct kbarman_session *session,
-		       const struct kbarman_map_row *row, char *image)
+static int row_add_map(const struct caller *caller, const struct kbarman_map_row *row, char *image)
 {
 	if (!row->length || !row->image_length || row->image_length >= MAX_IMAGE)
 		return -EINVAL;
@@ -399,158 +380,171 @@ static int row_add_map(struct file *file, struct kbarman_session *session,
 		return -EFAULT;
 	if (memchr(image, 0, row->image_length))
 		return -EINVAL;
-	return kbarman_session_add_map(session, file, row, image);
+	return kbarman_session_add_map(caller->session, caller->file, row, image);
 }
 
-static long ioctl_add_maps(struct file *file, struct kbarman_session *session,
-			   void __user *argument)
+static long call_add_maps(const struct caller *caller, union argument *argument)
 {
-	struct kbarman_map_row *rows;
-	struct kbarman_add_maps request;
+	struct kbarman_add_maps *request = &argument->add_maps;
+	u32 bytes = request->row_bytes, count = request->count;
+	struct kbarman_map_row row;
 	char *image;
-	u32 size, i;
-	int error = struct_get(&request, sizeof(request), argument, &size);
+	int error;
 
-	if (error)
-		return error;
-	if (request.count > MAX_ROWS || !reserved_zero(&request))
+	request->row_bytes = sizeof(row);
+	request->count = 0;
+	if (count > MAX_ROWS || request->reserved ||
+	    !element_is_good(count, bytes, KBARMAN_MAP_ROW_SIZE_VER0))
 		return -EINVAL;
-	error = kbarman_session_check_owner(session, file);
+	error = kbarman_session_add_map(caller->session, caller->file, NULL, NULL);
 	if (error)
 		return error;
-	rows = array_get(request.rows_ptr, request.count, sizeof(*rows));
-	if (IS_ERR(rows))
-		return PTR_ERR(rows);
 	image = kmalloc(MAX_IMAGE, GFP_KERNEL);
 	if (!image)
-		error = -ENOMEM;
-	for (i = 0; !error && i < request.count; i++)
-		error = row_add_map(file, session, &rows[i], image);
-	request.count = error ? max(i, 1U) - 1 : i;
+		return -ENOMEM;
+	while (!error && request->count < count) {
+		error = element_get(&row, sizeof(row), request->rows_ptr, bytes, request->count) ?:
+			row_add_map(caller, &row, image);
+		request->count += !error;
+	}
 	kfree(image);
-	kvfree(rows);
-	return struct_put(argument, &request, sizeof(request)) ?: error;
+	return error;
 }
 
-static long ioctl_sessions(struct file *file, void __user *argument)
+static long call_sessions(const struct caller *caller, union argument *argument)
 {
 	struct kbarman_session *found[KBARMAN_SLOTS];
+	struct kbarman_sessions *request = &argument->sessions;
+	u32 bytes = request->info_bytes, room = request->count, i;
 	struct kbarman_session_info info;
-	struct kbarman_sessions request;
-	u32 size, room, i;
-	int error = struct_get(&request, sizeof(request), argument, &size);
+	int error = 0;
 
-	if (error)
-		return error;
-	if (request.reserved0 || !reserved_zero(&request))
+	if (!element_is_good(room, bytes, KBARMAN_SESSION_INFO_SIZE_VER0))
 		return -EINVAL;
-	room = request.count;
-	request.count = kbarman_sessions_all(found);
-	request.most = kbarman_sessions_most();
-	request.memory = kbarman_memory_of(kbarman_user_of(file->f_cred));
-	request.memory_limit = kbarman_memory_limit();
-	for (i = 0; i < request.count; i++) {
-		if (!error && i < room) {
-			error = kbarman_session_tell(found[i], file, &info) ?:
-				struct_put(u64_to_user_ptr(request.sessions_ptr) + i * sizeof(info),
-					   &info, sizeof(info));
-		}
+	request->info_bytes = sizeof(info);
+	request->count = kbarman_sessions_all(found);
+	request->most = kbarman_sessions_most();
+	request->memory = kbarman_memory_of(kbarman_user_of(caller->file->f_cred));
+	request->memory_limit = kbarman_memory_limit();
+	for (i = 0; i < request->count; i++) {
+		if (!error && i < room)
+			error = kbarman_session_tell(found[i], caller->file, &info) ?:
+				element_put(request->sessions_ptr, bytes, i, &info, sizeof(info));
 		kbarman_session_put(found[i]);
 	}
-	return error ?: struct_put(argument, &request, sizeof(request));
+	return error;
 }
 
-static long ioctl_choose(struct file *file, void __user *argument)
+static long call_choose(const struct caller *caller, union argument *argument)
 {
-	struct kbarman_choose choose;
-	u32 size;
-	int error = struct_get(&choose, sizeof(choose), argument, &size);
-
-	if (error)
-		return error;
-	if (choose.flags || !reserved_zero(&choose))
+	if (argument->choose.flags)
 		return -EINVAL;
-	return kbarman_descriptor_choose(file->private_data, choose.session);
+	return kbarman_descriptor_choose(caller->file->private_data, argument->choose.session);
 }
 
-static long ioctl_adopt(struct file *file, void __user *argument)
+static long call_adopt(const struct caller *caller, union argument *argument)
 {
-	struct kbarman_adopt adopt;
-	u32 size;
-	int error = struct_get(&adopt, sizeof(adopt), argument, &size);
-
-	if (error)
-		return error;
-	if (adopt.flags || !reserved_zero(&adopt))
+	if (argument->adopt.flags)
 		return -EINVAL;
-	return kbarman_descriptor_adopt(file->private_data, file, adopt.session);
+	return kbarman_descriptor_adopt(caller->file->private_data, caller->file,
+					argument->adopt.session);
 }
 
-static long ioctl_mark_series(const struct kbarman_marks *marks, void __user *argument)
+static long call_mark_series(const struct caller *caller, union argument *argument)
 {
-	struct kbarman_mark_series series;
-	u32 size;
-	int error = struct_get(&series, sizeof(series), argument, &size);
-
-	if (error)
-		return error;
-	if (!reserved_zero(&series) ||
-	    !bytes_are_zero(series.reserved0, sizeof(series.reserved0)) || series.reserved1)
+	if (memchr_inv(argument->mark_series.reserved, 0, sizeof(argument->mark_series.reserved)))
 		return -EINVAL;
-	error = kbarman_marks_series(marks, &series);
-	return error ?: struct_put(argument, &series, sizeof(series));
+	return kbarman_marks_series(&caller->marks, &argument->mark_series);
 }
 
-static long session_ioctl(struct file *file, struct kbarman_session *session,
-			  unsigned int command, unsigned long argument)
-{
-	void __user *user = (void __user *)argument;
+#define CALL(NAME, name, sees) \
+	[_IOC_NR(KBARMAN_##NAME) - _IOC_NR(KBARMAN_QUERY)] = { \
+		KBARMAN_##NAME, KBARMAN_##NAME##_SIZE_VER0, sees, call_##name }
 
-	switch (command) {
-	case KBARMAN_QUERY:
-		return ioctl_query(file, session, user);
-	case KBARMAN_START:
-		return ioctl_start(file, session, user);
-	case KBARMAN_STOP:
-		return argument ? -EINVAL : kbarman_session_stop(session, file);
-	case KBARMAN_CONSUME:
-		return ioctl_consume(file, session, user);
-	case KBARMAN_STATS:
-		return ioctl_stats(session, user);
-	case KBARMAN_CLOCK:
-		return ioctl_clock(session, user);
-	case KBARMAN_TASK_FACTS:
-		return ioctl_task_facts(session, user);
-	case KBARMAN_ADD_MAPS:
-		return ioctl_add_maps(file, session, user);
-	}
-	return -ENOTTY;
+static const struct call calls[] = {
+	CALL(QUERY, query, true),
+	CALL(CONFIGURE, configure, false),
+	CALL(START, start, true),
+	CALL(CONSUME, consume, true),
+	CALL(STATS, stats, true),
+	CALL(CLOCK, clock, true),
+	CALL(TASK_FACTS, task_facts, true),
+	CALL(ADD_MAPS, add_maps, true),
+	CALL(MARK_SERIES, mark_series, false),
+	CALL(SESSIONS, sessions, false),
+	CALL(CHOOSE, choose, false),
+	CALL(ADOPT, adopt, false),
+};
+
+/* The call of that type, number and direction, whatever its struct's size is, or NULL. */
+static const struct call *call_find(unsigned int command)
+{
+	unsigned int nr = _IOC_NR(command) - _IOC_NR(KBARMAN_QUERY);
+	const struct call *call;
+
+	if (nr >= ARRAY_SIZE(calls))
+		return NULL;
+	call = &calls[array_index_nospec(nr, ARRAY_SIZE(calls))];
+	return call->make && !((call->command ^ command) & ~IOCSIZE_MASK) ? call : NULL;
 }
 
-static long kbarman_ioctl(struct file *file, unsigned int command, unsigned long argument)
+/* See "Structs" in the UAPI header. */
+static long call_make(const struct call *call, const struct caller *caller, unsigned int command,
+		      void __user *user)
 {
-	struct kbarman_session *session;
+	u32 size = _IOC_SIZE(command), known = _IOC_SIZE(call->command);
+	bool answers = _IOC_DIR(command) & _IOC_READ;
+	union argument argument = { };
 	long result;
 
-	switch (command) {
-	case KBARMAN_CONFIGURE:
-		return ioctl_configure(file, (void __user *)argument);
-	case KBARMAN_SESSIONS:
-		return ioctl_sessions(file, (void __user *)argument);
-	case KBARMAN_CHOOSE:
-		return ioctl_choose(file, (void __user *)argument);
-	case KBARMAN_ADOPT:
-		return ioctl_adopt(file, (void __user *)argument);
-	case KBARMAN_MARK_STATE:
-		return argument ? -EINVAL : kbarman_marks_state();
-	case KBARMAN_MARK_SERIES:
-		return ioctl_mark_series(&(struct kbarman_marks) {
-			.only = kbarman_descriptor_own(file->private_data) },
-			(void __user *)argument);
-	}
-	session = kbarman_descriptor_session(file->private_data);
-	result = session_ioctl(file, session, command, argument);
-	kbarman_session_put(session);
+	if (size < call->first)
+		return -EINVAL;
+	result = copy_struct_from_user(&argument, known, user, size);
+	if (result && result != -E2BIG)
+		return result;
+	if (!result && argument.size != size)
+		return -EINVAL;
+	/* Nothing is done for a caller who can't be told of it. */
+	if (answers && put_user(known, (u32 __user *)user))
+		return -EFAULT;
+	if (result)
+		return result;
+	argument.size = known;
+	result = call->make(caller, &argument);
+	if (answers && copy_to_user(user, &argument, min(size, known)))
+		return -EFAULT;
+	return result;
+}
+
+/* KBARMAN_GET_ABI: also what a tool of ABI 2 asks first. */
+static long version_put(struct kbarman_get_abi __user *user)
+{
+	return put_user(KBARMAN_ABI, &user->abi);
+}
+
+static long kbarman_ioctl(struct file *file, unsigned int command, unsigned long user)
+{
+	const struct call *call = call_find(command);
+	struct caller caller = {
+		.file = file,
+		.marks.only = kbarman_descriptor_own(file->private_data),
+	};
+	long result;
+
+	if (command == KBARMAN_GET_ABI)
+		return version_put((void __user *)user);
+	if (command == KBARMAN_MARK_STATE)
+		return user ? -EINVAL : kbarman_marks_state();
+	if (!call && command != KBARMAN_STOP)
+		return -ENOTTY;
+	/* Whoever looks for memory must not hold the session that may have to give way. */
+	if (!call || call->sees)
+		caller.session = kbarman_descriptor_session(file->private_data);
+	if (call)
+		result = call_make(call, &caller, command, (void __user *)user);
+	else
+		result = user ? -EINVAL : kbarman_session_stop(caller.session, file);
+	kbarman_session_put(caller.session);
 	return result;
 }
 
@@ -573,19 +567,18 @@ static ssize_t marker_write(struct kiocb *kiocb, struct iov_iter *from)
 		.account = kiocb->ki_filp->private_data }, from);
 }
 
-static long marker_ioctl(struct file *file, unsigned int command, unsigned long argument)
+static long marker_ioctl(struct file *file, unsigned int command, unsigned long user)
 {
-	const struct kbarman_marks marks = { .account = file->private_data };
+	const struct call *call = call_find(command);
+	const struct caller caller = { .file = file, .marks.account = file->private_data };
 
-	switch (command) {
-	case KBARMAN_MARK_STATE:
-		return argument ? -EINVAL : kbarman_marks_state();
-	case KBARMAN_MARK_SERIES:
-		if (!kbarman_account_pay(marks.account, 1))
-			return -EBUSY;
-		return ioctl_mark_series(&marks, (void __user *)argument);
-	}
-	return -EBADF;
+	if (command == KBARMAN_MARK_STATE)
+		return user ? -EINVAL : kbarman_marks_state();
+	if (!call || call->command != KBARMAN_MARK_SERIES)
+		return -EBADF;
+	if (!kbarman_account_pay(caller.marks.account, 1))
+		return -EBUSY;
+	return call_make(call, &caller, command, (void __user *)user);
 }
 
 static int marker_release(struct inode *inode, struct file *file)

@@ -101,7 +101,7 @@ static int mark_take(struct kbarman_mark *mark, struct iov_iter *from)
 	size_t there = iov_iter_count(from);
 	int error;
 
-	static_assert(sizeof(*mark) == KBARMAN_MARK_SIZE);
+	static_assert(sizeof(*mark) == KBARMAN_MARK_SIZE_VER0);
 	if (there < sizeof(*mark))
 		return -EINVAL;
 	if (!copy_from_iter_full(mark, sizeof(*mark), from))

@@ -39,8 +39,7 @@ int kbarman_session_adopt(struct kbarman_session *session, struct file *file);
 int kbarman_session_query(struct kbarman_session *session, struct file *file,
 			  struct kbarman_query *query);
 int kbarman_session_stats(struct kbarman_session *session, u32 cpu, struct kbarman_stats *stats);
-/* 0 if @file may change the session, -EINVAL if none is configured, else -EBUSY. */
-int kbarman_session_check_owner(struct kbarman_session *session, struct file *file);
+/* @row: NULL to try whether @file may add rows. */
 int kbarman_session_add_map(struct kbarman_session *session, struct file *file,
 			    const struct kbarman_map_row *row, const char *image);
 int kbarman_session_clock(struct kbarman_session *session, struct kbarman_clock *clock);
@@ -57,6 +56,12 @@ int kbarman_session_tell(struct kbarman_session *session, struct file *file,
 void kbarman_session_fill_query(struct kbarman_query *query, struct kbarman_session *session,
 				const struct file *file);
 void kbarman_session_fill_stats(struct kbarman_stats *stats, struct kbarman_session *session);
+
+/*
+ * 0 if @file may change the session, -ENODATA if none is configured, else -EPERM. Context: session's
+ * lock held.
+ */
+int kbarman_session_check_owner(const struct kbarman_session *session, const struct file *file);
 
 /* The owner @file is closed, or NULL: it never had one. Stop the session, which has no owner from now on. Context: task. */
 void kbarman_session_abandon(struct kbarman_session *session, struct file *file);

@@ -25,8 +25,8 @@ int kbarman_session_consume(struct kbarman_session *session, struct file *file, 
 
 	if (error)
 		return error;
-	error = -EBUSY;
-	if (session->owner == file) {
+	error = kbarman_session_check_owner(session, file);
+	if (!error) {
 		ring = kbarman_rings_find(session, cpu);
 		error = ring ? kbarman_ring_consume(ring, position) : -EINVAL;
 	}
@@ -144,9 +144,10 @@ int kbarman_session_stats(struct kbarman_session *session, u32 cpu, struct kbarm
 
 	if (error)
 		return error;
-	error = -EINVAL;
+	error = -ENODATA;
 	if (!session->capture)
 		goto out;
+	error = -EINVAL;
 	if (cpu != KBARMAN_CPU_ALL) {
 		ring = kbarman_rings_find(session, cpu);
 		if (!ring)
@@ -170,7 +171,7 @@ int kbarman_session_clock(struct kbarman_session *session, struct kbarman_clock 
 
 	if (error)
 		return error;
-	error = -EINVAL;
+	error = -ENODATA;
 	if (session->capture) {
 		clock->start = session->started;
 		clock->stop = session->stopped;
@@ -181,22 +182,12 @@ int kbarman_session_clock(struct kbarman_session *session, struct kbarman_clock 
 	return error;
 }
 
-static int session_check_owner(const struct kbarman_session *session, const struct file *file)
+int kbarman_session_check_owner(const struct kbarman_session *session, const struct file *file)
 {
+	lockdep_assert_held(&session->lock);
 	if (!session->capture)
-		return -EINVAL;
-	return session->owner == file ? 0 : -EBUSY;
-}
-
-int kbarman_session_check_owner(struct kbarman_session *session, struct file *file)
-{
-	int error = mutex_lock_killable(&session->lock);
-
-	if (error)
-		return error;
-	error = session_check_owner(session, file);
-	mutex_unlock(&session->lock);
-	return error;
+		return -ENODATA;
+	return session->owner == file ? 0 : -EPERM;
 }
 
 int kbarman_session_add_map(struct kbarman_session *session, struct file *file,
@@ -206,10 +197,10 @@ int kbarman_session_add_map(struct kbarman_session *session, struct file *file,
 
 	if (error)
 		return error;
-	error = session_check_owner(session, file);
-	if (!error && !row->task_id && !session->kernel_addresses)
-		error = -EPERM;
-	if (!error)
+	error = kbarman_session_check_owner(session, file);
+	if (!error && row && !row->task_id && !session->kernel_addresses)
+		error = -EACCES;
+	if (!error && row)
 		error = kbarman_tables_add_map(session->capture, 0, KBARMAN_USER_ROOT, row->task_id,
 					       row->base_address, row->length, row->image_offset,
 					       image, row->image_length, 0);

@@ -121,11 +121,10 @@ int kbarman_session_start(struct kbarman_session *session, struct file *file,
 
 	if (error)
 		return error;
-	error = -EINVAL;
-	if (!session->capture)
-		goto out;
-	error = -EBUSY;
-	if (session->owner != file || session->running)
+	error = kbarman_session_check_owner(session, file);
+	if (!error && session->running)
+		error = -EBUSY;
+	if (error)
 		goto out;
 
 	/* What can fail comes before the former recording is lost. */
@@ -213,11 +212,9 @@ int kbarman_session_stop(struct kbarman_session *session, struct file *file)
 
 	if (error)
 		return error;
-	error = -EBUSY;
-	if (session->owner == file) {
+	error = kbarman_session_check_owner(session, file);
+	if (!error)
 		kbarman_session_stop_locked(session);
-		error = 0;
-	}
 	mutex_unlock(&session->lock);
 	return error;
 }

@@ -11,12 +11,10 @@
  * parameter `sessions` says (8 unless set, at most 32). Each has its own mode, sizes, sources and
  * rights, and records what it would record alone.
  *
- * All calls on a descriptor that has a session of its own are about that session. On any other
- * descriptor they are about the session that KBARMAN_CHOOSE has chosen, or else about the one that
- * was configured last (KBARMAN_SESSIONS lists all of them): query, stats, clock, task facts,
- * poll() and mmap() work on every descriptor that was opened for reading; start, stop, consume and
- * adding rows fail with EBUSY. If a descriptor's own session is no longer configured because a
- * KBARMAN_CONFIGURE found no memory, the calls say that none is configured.
+ * A descriptor sees its own session. Before it has one, it sees the session that KBARMAN_CHOOSE has
+ * chosen, and if none is chosen, the one that was configured last. All calls, poll() and mmap() are
+ * about the session that the descriptor sees: without one they fail with ENODATA, and those that
+ * change a session fail with EPERM if the descriptor does not own it.
  *
  * The records stay available after the stop. They stay available after the owner has closed its
  * descriptor, too: in an existing map as long as that map exists; for new maps and calls while a
@@ -283,20 +281,41 @@
  *
  * Structs
  * -------
- * Every struct that a call takes starts with its own size, set by the caller; elements of arrays
- * and structs inside of others have no size. A size smaller than the struct's first version fails
- * with EINVAL. A size larger than the kernel knows is accepted if the remaining bytes are zero and
- * the size is no more than a page; otherwise the call fails with E2BIG. Reserved fields and unknown
- * flags must be zero; otherwise the call fails with EINVAL. A 64-bit field named *_ptr holds a user
- * address.
+ * A struct that a call takes begins with its size. The caller sets it before each call to
+ * sizeof(struct), which is also the size that the call's number has. The kernel sets it to the size
+ * that it knows, if the call answers (_IOWR). Elements of an array of structs have one size, which
+ * stands beside the array's pointer and goes the same two ways. What is in a struct inside of
+ * another one, or between two sizes, never moves.
+ *
+ * Structs grow at their ends. The caller's struct may be the longer one: then the bytes that the
+ * kernel does not know must be zero; otherwise the call fails with E2BIG. Or the caller's is the
+ * shorter one: then what is missing counts as zero, and the kernel answers as many bytes as there
+ * are. No size is below the first one, KBARMAN_..._SIZE_VER0. Zero always means what was so before
+ * a field was there. Flags that the kernel does not know must be zero, and so must fields named
+ * reserved. A 64-bit field named *_ptr holds a user address. A program of 32 bits passes the same
+ * structs as one of 64.
+ *
+ * If a call fails, what it answers is written all the same as far as it is known, as
+ * kbarman_start.cpu is.
+ *
+ * Versions
+ * --------
+ * KBARMAN_ABI changes only if a program has to change. KBARMAN_GET_ABI asks any module for its
+ * number; the calls of one version are ENOTTY in another one, but for KBARMAN_GET_ABI, KBARMAN_STOP
+ * and KBARMAN_MARK_STATE, which take no struct. What is new without that has a bit in
+ * kbarman_query.features, or is a field that is not zero.
  *
  * Errors of any call
  * ------------------
+ *	E2BIG	bytes or elements that this kernel does not know are not zero, or there are too
+ *		many elements
  *	EBADF	the descriptor was opened without read permission, and the call is not
  *		one of KBARMAN_MARK_*
  *	EFAULT	a pointer is bad
- *	EINVAL	an argument is wrong (see the call)
- *	ENOTTY	no such ioctl
+ *	EINVAL	an argument is wrong (see the call), or a size
+ *	ENODATA	no session is configured
+ *	ENOTTY	no such ioctl, or its number has another direction
+ *	EPERM	the session is another descriptor's, or nobody's any more
  * open() without O_WRONLY also fails with:
  *	EPERM	the caller has neither CAP_PERFMON nor CAP_SYS_ADMIN, or kernel
  *		lockdown forbids perf
@@ -308,7 +327,21 @@
 #include <linux/types.h>
 
 #define KBARMAN_DEVICE		"/dev/kbarman"
-#define KBARMAN_ABI		2
+#define KBARMAN_ABI		3
+
+/*
+ * KBARMAN_GET_ABI: the number of the module's ABI goes to `abi`, whatever the number is; nothing else
+ * is written. `size` is KBARMAN_GET_ABI_SIZE, and all behind `abi` is zero: to a module of ABI 2 this is
+ * a query, which it answers in all these bytes.
+ */
+#define KBARMAN_GET_ABI		_IO('k', 0xb0)	/* struct kbarman_get_abi */
+#define KBARMAN_GET_ABI_SIZE	168
+
+struct kbarman_get_abi {
+	__u32 size;
+	__u32 abi;
+	__u64 zero[20];
+};
 
 #define KBARMAN_CPU_ALL		0xffffffffU
 #define KBARMAN_NO_TASK		0xffffffffU	/* task_id of an empty row */
@@ -438,9 +471,10 @@ struct kbarman_query {
 	__u64 map_stride;		/* from one CPU's map offset to the next */
 	__u32 absent;			/* KBARMAN_SOURCE_* that this kernel can't give, or
 					 * KBARMAN_ABSENT_TASKS; 0 from modules that do not look */
-	__u32 reserved0;
-	__u64 reserved[3];
+	__u32 reserved;
 };
+
+#define KBARMAN_QUERY_SIZE_VER0		144
 
 /*
  * KBARMAN_CONFIGURE: allocate the rings and own a session. The owner can configure its session
@@ -573,8 +607,10 @@ struct kbarman_configure {
 	__u32 stack_ns;			/* how long the scan of a sample's stack takes, which is
 					 * cut if it were longer; 0 = as long as it does; only with
 					 * KBARMAN_CONFIGURE_CHAIN_STACK */
-	__u32 reserved[1];
+	__u32 reserved;
 };
+
+#define KBARMAN_CONFIGURE_SIZE_VER0	184
 
 /*
  * KBARMAN_START: begin to record. The rings and the tables are emptied, so rows of KBARMAN_ADD_MAPS
@@ -582,8 +618,7 @@ struct kbarman_configure {
  * start that fails for a CPU or an event, or with ENODEV or ERANGE, leaves the former recording as
  * it was.
  *
- *	EBUSY	not the owner, or already running
- *	EINVAL	not configured
+ *	EBUSY	already running
  *	ENODEV	no CPU of the session is online
  *	ENOMEM	no memory; `cpu` is the CPU that has come since the configure and got no ring
  *	EDQUOT	the same, because of the limit of KBARMAN_CONFIGURE
@@ -602,36 +637,35 @@ struct kbarman_start {
 	__u32 flags;			/* 0 */
 	__u32 event;			/* out: the event that failed, else ~0 */
 	__u32 cpu;			/* out: the CPU it failed on, else ~0 */
-	__u64 reserved[2];
 };
+
+#define KBARMAN_START_SIZE_VER0		16
 
 /*
  * KBARMAN_STOP: stop recording. The argument is 0. When the call returns, the rings and the tables
  * are complete and do not change any more. Stopping a stopped session does nothing.
- *
- *	EBUSY	not the owner
  */
 
 /*
  * KBARMAN_CONSUME: give back the ring of a CPU up to `position`. `position` is a block boundary at
  * or before write_offset.
  *
- *	EBUSY	not the owner
  *	EINVAL	no such CPU, not a block boundary, or not in stream mode
  */
 struct kbarman_consume {
 	__u32 size;
 	__u32 cpu;
 	__u64 position;			/* the new read_offset */
-	__u64 reserved[2];
 };
+
+#define KBARMAN_CONSUME_SIZE_VER0	16
 
 /*
  * KBARMAN_STATS: what happened to the records of one CPU, or of all CPUs with KBARMAN_CPU_ALL. On a
  * stopped session every record is accounted for: written = overwritten + consumed + still in the
  * ring, and attempts = written + the sum of lost[].
  *
- *	EINVAL	no such CPU, or not configured
+ *	EINVAL	no such CPU
  */
 struct kbarman_stats {
 	__u32 size;
@@ -645,9 +679,10 @@ struct kbarman_stats {
 	__u32 maps;
 	__u32 strings;			/* bytes in use */
 	__u32 online;			/* CPUs that record */
-	__u64 stopped[3];		/* number of stops, by enum kbarman_stop */
-	__u64 reserved[1];
+	__u64 stopped[4];		/* number of stops, by enum kbarman_stop */
 };
+
+#define KBARMAN_STATS_SIZE_VER0		208
 
 /*
  * KBARMAN_CLOCK: readings of the timestamps' clock and of the system's clocks, at start, at stop
@@ -669,8 +704,6 @@ struct kbarman_stats {
  * stop. With KBARMAN_SOURCE_SCHED each CPU begins with a task switch that says which task runs, if
  * that task is recorded. No record is earlier or later, and no row of a table is earlier: what was
  * so before the start has the timestamp_base.
- *
- *	EINVAL	not configured
  */
 struct kbarman_clock_pair {
 	__u64 timestamp;		/* ticks */
@@ -685,15 +718,14 @@ struct kbarman_clock {
 	struct kbarman_clock_pair start;	/* all 0 before the first start */
 	struct kbarman_clock_pair stop;		/* all 0 before the first stop */
 	struct kbarman_clock_pair now;
-	__u64 reserved[4];
 };
+
+#define KBARMAN_CLOCK_SIZE_VER0		104
 
 /*
  * KBARMAN_TASK_FACTS: facts about tasks for which Barman has no field, by row of the task table.
  * The call fills at most `count` elements, from row `first` on, and sets `count` to the number of
  * elements filled.
- *
- *	EINVAL	not configured
  */
 struct kbarman_task_fact {
 	__u32 task_id;
@@ -701,27 +733,29 @@ struct kbarman_task_fact {
 	__u64 exit_timestamp;		/* ticks, 0 while the task lives */
 };
 
+#define KBARMAN_TASK_FACT_SIZE_VER0	16
+
 struct kbarman_task_facts {
 	__u32 size;
 	__u32 first;
 	__u32 count;
-	__u32 reserved0;
+	__u32 fact_bytes;		/* of one of them */
 	__u64 facts_ptr;		/* struct kbarman_task_fact[] */
-	__u64 reserved[2];
 };
+
+#define KBARMAN_TASK_FACTS_SIZE_VER0	24
 
 /*
  * KBARMAN_ADD_MAPS: add rows to the mmap table that the module can't find by itself: kernel text,
  * and kernel modules that were loaded before the session started. Rows of the kernel have task_id 0
  * and apply to every task.
  *
- *	EBUSY	not the owner
- *	EINVAL	not configured, more than 4096 rows, length 0, or a name that is empty,
+ *	EACCES	a row of the kernel, and the session's owner lacked CAP_SYSLOG when it
+ *		opened the device
+ *	EINVAL	more than 4096 rows, length 0, or a name that is empty,
  *		too long or contains a NUL
  *	ENOSPC	the mmap table or the string table is full; `count` is the number of rows
  *		added
- *	EPERM	a row of the kernel, and the session's owner lacked CAP_SYSLOG when it
- *		opened the device
  */
 struct kbarman_map_row {
 	__u32 task_id;
@@ -732,12 +766,17 @@ struct kbarman_map_row {
 	__u64 image_ptr;		/* the image's name, without a NUL */
 };
 
+#define KBARMAN_MAP_ROW_SIZE_VER0	40
+
 struct kbarman_add_maps {
 	__u32 size;
 	__u32 count;
+	__u32 row_bytes;		/* of one of them */
+	__u32 reserved;
 	__u64 rows_ptr;			/* struct kbarman_map_row[] */
-	__u64 reserved[2];
 };
+
+#define KBARMAN_ADD_MAPS_SIZE_VER0	24
 
 /*
  * KBARMAN_SESSIONS: the sessions that there are. The call fills at most `count` elements, the
@@ -768,20 +807,22 @@ struct kbarman_session_info {
 	__u64 written;			/* records of all CPUs, as in kbarman_stats; next two too */
 	__u64 overwritten;
 	__u64 lost;			/* for whatever reason */
-	__u64 reserved[4];		/* 0 */
 };
+
+#define KBARMAN_SESSION_INFO_SIZE_VER0	104
 
 struct kbarman_sessions {
 	__u32 size;
 	__u32 count;
 	__u64 sessions_ptr;		/* struct kbarman_session_info[] */
+	__u32 info_bytes;		/* of one of them */
 	__u32 most;			/* out: sessions that there may be */
-	__u32 reserved0;
 	__u64 memory;			/* out: bytes that sessions and maps of the user take who
 					 * opened this descriptor */
 	__u64 memory_limit;		/* out: bytes that they may take */
-	__u64 reserved[2];
 };
+
+#define KBARMAN_SESSIONS_SIZE_VER0	40
 
 /*
  * KBARMAN_CHOOSE: calls on this descriptor are about session `session` from now on, until the
@@ -795,8 +836,9 @@ struct kbarman_choose {
 	__u32 size;
 	__u32 flags;			/* 0 */
 	__u64 session;			/* number of a configuration */
-	__u64 reserved[2];
 };
+
+#define KBARMAN_CHOOSE_SIZE_VER0	16
 
 /*
  * KBARMAN_ADOPT: own the session that began when the module was loaded (module parameter `boot`), as
@@ -811,21 +853,22 @@ struct kbarman_adopt {
 	__u32 size;
 	__u32 flags;			/* 0 */
 	__u64 session;			/* number of its configuration; 0: whichever it is */
-	__u64 reserved[2];
 };
+
+#define KBARMAN_ADOPT_SIZE_VER0		16
 
 /*
  * Marks: the input of write(). One mark is this struct and its text, without a NUL. The next mark
- * begins at the next multiple of 8. KBARMAN_MARK_SIZE is the size of the struct's first version.
+ * begins at the next multiple of 8. KBARMAN_MARK_SIZE_VER0 is the size of the struct's first version.
  *
- *	EINVAL	`size` is smaller than KBARMAN_MARK_SIZE, or the mark is longer than the
+ *	EINVAL	`size` is smaller than KBARMAN_MARK_SIZE_VER0, or the mark is longer than the
  *		buffer; a type, series or flag is unknown; a field that the type does not
  *		use is not 0; or the text contains a NUL
  *	EMSGSIZE	the text is longer than KBARMAN_MARK_TEXT_MAX
  *	E2BIG	`size` is larger than this kernel knows, and the remaining bytes are not 0
  * If write() refuses one of several marks, it returns the bytes of the marks before that one.
  */
-#define KBARMAN_MARK_SIZE	40
+#define KBARMAN_MARK_SIZE_VER0	40
 #define KBARMAN_MARK_TEXT_MAX	4095		/* bytes */
 #define KBARMAN_MARK_RATE	20000		/* marks per second and user */
 #define KBARMAN_MARK_BURST	20000		/* marks at once */
@@ -890,29 +933,28 @@ struct kbarman_mark_series {
 	__u8 series_composition;	/* of the chart: enum bm_series_composition */
 	__u8 rendering_type;		/* of the chart: enum bm_rendering_type */
 	__u8 chart_flags;		/* BM_CHART_* */
-	__u8 reserved0[7];
+	__u8 reserved[3];
 	char chart[64];
 	char name[64];
 	char units[32];
 	char description[128];
-	__u32 reserved1;
-	__u64 reserved[2];
 };
 
-#define KBARMAN_QUERY		_IO('k', 0xb0)	/* struct kbarman_query */
-#define KBARMAN_CONFIGURE	_IO('k', 0xb1)	/* struct kbarman_configure */
-#define KBARMAN_START		_IO('k', 0xb2)	/* struct kbarman_start */
-#define KBARMAN_STOP		_IO('k', 0xb3)	/* 0 */
-#define KBARMAN_CONSUME		_IO('k', 0xb4)	/* struct kbarman_consume */
-#define KBARMAN_STATS		_IO('k', 0xb5)	/* struct kbarman_stats */
-#define KBARMAN_CLOCK		_IO('k', 0xb6)	/* struct kbarman_clock */
-#define KBARMAN_TASK_FACTS	_IO('k', 0xb7)	/* struct kbarman_task_facts */
-#define KBARMAN_ADD_MAPS	_IO('k', 0xb8)	/* struct kbarman_add_maps */
+#define KBARMAN_MARK_SERIES_SIZE_VER0	320
 
+#define KBARMAN_QUERY		_IOWR('k', 0xb0, struct kbarman_query)
+#define KBARMAN_CONFIGURE	_IOWR('k', 0xb1, struct kbarman_configure)
+#define KBARMAN_START		_IOWR('k', 0xb2, struct kbarman_start)
+#define KBARMAN_STOP		_IO('k', 0xb3)	/* 0 */
+#define KBARMAN_CONSUME		_IOW('k', 0xb4, struct kbarman_consume)
+#define KBARMAN_STATS		_IOWR('k', 0xb5, struct kbarman_stats)
+#define KBARMAN_CLOCK		_IOWR('k', 0xb6, struct kbarman_clock)
+#define KBARMAN_TASK_FACTS	_IOWR('k', 0xb7, struct kbarman_task_facts)
+#define KBARMAN_ADD_MAPS	_IOWR('k', 0xb8, struct kbarman_add_maps)
 #define KBARMAN_MARK_STATE	_IO('k', 0xb9)	/* 0 */
-#define KBARMAN_MARK_SERIES	_IO('k', 0xba)	/* struct kbarman_mark_series */
-#define KBARMAN_SESSIONS	_IO('k', 0xbb)	/* struct kbarman_sessions */
-#define KBARMAN_CHOOSE		_IO('k', 0xbc)	/* struct kbarman_choose */
-#define KBARMAN_ADOPT		_IO('k', 0xbd)	/* struct kbarman_adopt */
+#define KBARMAN_MARK_SERIES	_IOWR('k', 0xba, struct kbarman_mark_series)
+#define KBARMAN_SESSIONS	_IOWR('k', 0xbb, struct kbarman_sessions)
+#define KBARMAN_CHOOSE		_IOW('k', 0xbc, struct kbarman_choose)
+#define KBARMAN_ADOPT		_IOW('k', 0xbd, struct kbarman_adopt)
 
 #endif /* _UAPI_KBARMAN_H */

@@ -7,6 +7,7 @@
  * and counts what finds no room. It knows stream and overwrite mode, but for the
  * rest only what a recorder needs.
  *
+ *	FAKE_ABI	the module's (that of the headers): it knows the calls of no other one
  *	FAKE_CPUS	how many (2)
  *	FAKE_RATE	records a millisecond and CPU (10)
  *	FAKE_IDLE	this CPU writes nothing
@@ -900,8 +901,13 @@ static int sessions(struct kbarman_sessions *s)
 static int fake_ioctl(unsigned long request, void *argument)
 {
 	struct kbarman_clock *clock = argument;
+	unsigned int abi = setting("FAKE_ABI", KBARMAN_ABI);
 
-	switch (request) {
+	if (request == KBARMAN_GET_ABI) {
+		((struct kbarman_get_abi *)argument)->abi = abi;
+		return 0;
+	}
+	switch (abi == KBARMAN_ABI ? request : 0) {
 	case KBARMAN_QUERY:
 		return query(argument);
 	case KBARMAN_CONFIGURE:

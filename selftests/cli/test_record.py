@@ -478,7 +478,7 @@ def a_failure_under_way_keeps_what_was_recorded(tmp):
 
 
 def missing_kernel_rows_are_no_failure(tmp):
-    result = record(tmp, "sleep", "0.1", env=fake(FAKE_FAIL="add_maps:1"))
+    result = record(tmp, "sleep", "0.1", env=fake(FAKE_FAIL="add_maps:13"))
     assert result.returncode == 0 and "CAP_SYSLOG" in result.stderr, result
     whole(tmp)
 
@@ -861,6 +861,17 @@ def an_older_module_is_told_from_a_kernel_that_lacks_sources(tmp):
     tracepoints, = [check for check in map(json.loads, result.stdout.splitlines())
                     if check["name"] == "tracepoints"]
     assert tracepoints["verdict"] == "warn" and "too old" in tracepoints["found"], tracepoints
+
+
+def a_module_of_another_version_of_the_abi_is_refused_and_named(tmp):
+    for abi in 2, 4:
+        result = record(tmp, "touch", "ran", env=fake(FAKE_ABI=abi))
+        assert result.returncode == 2 and not files(tmp), result
+        assert f"the module speaks version {abi} of the ABI and this tool version 3: use a module and a tool of " \
+            "one release" in result.stderr, result.stderr
+    doctor = tap.run("doctor", "-j", env=fake(FAKE_ABI=2))
+    device, = [check for check in map(json.loads, doctor.stdout.splitlines()) if check.get("name") == "device"]
+    assert device["verdict"] == "fail" and "version 2 of the ABI" in device["fix"], device
 
 
 def sizes_and_cpus_out_of_range_are_named(tmp):

@@ -220,7 +220,8 @@ static int do_task_facts(void)
 {
 	static struct kbarman_task_fact facts[1024];
 	struct kbarman_task_facts f = {
-		.size = sizeof(f), .count = 1024, .facts_ptr = (uintptr_t)facts };
+		.size = sizeof(f), .count = 1024, .fact_bytes = sizeof(facts[0]),
+		.facts_ptr = (uintptr_t)facts };
 
 	return call(fd, KBARMAN_TASK_FACTS, &f);
 }
@@ -234,7 +235,8 @@ static int do_add_maps(void)
 		{ .task_id = 2, .base_address = 4096, .length = 4096,
 		  .image_length = sizeof(image) - 1, .image_ptr = (uintptr_t)image } };
 	struct kbarman_add_maps add = {
-		.size = sizeof(add), .count = 2, .rows_ptr = (uintptr_t)rows };
+		.size = sizeof(add), .count = 2, .row_bytes = sizeof(rows[0]),
+		.rows_ptr = (uintptr_t)rows };
 
 	return call(fd, KBARMAN_ADD_MAPS, &add);
 }

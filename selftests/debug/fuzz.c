@@ -309,7 +309,8 @@ static int call_add_maps(int fd, uint64_t bits)
 	static char image[4096];
 	static struct kbarman_map_row rows[4];
 	struct kbarman_add_maps add = {
-		.size = sizeof(add), .count = 1 + take(&bits, 4), .rows_ptr = (uintptr_t)rows };
+		.size = sizeof(add), .count = 1 + take(&bits, 4),
+		.row_bytes = sizeof(rows[0]), .rows_ptr = (uintptr_t)rows };
 	unsigned int i;
 
 	memset(image, 'a' + take(&bits, 26), sizeof(image));
@@ -378,6 +379,7 @@ static void fill_maps(int fd, uint64_t bits)
 			.task_id = take(&bits, 3) ? (uint32_t)getpid() : i,
 			.base_address = (uint64_t)i << 12, .length = 4096, .image_ptr = (uintptr_t)name };
 		struct kbarman_add_maps add = { .size = sizeof(add), .count = 1,
+						.row_bytes = sizeof(map),
 						.rows_ptr = (uintptr_t)&map };
 
 		make_name(name, sizeof(name), row, i);
@@ -449,7 +451,8 @@ static int call_simple(int fd, unsigned int which, uint64_t bits)
 		struct kbarman_sessions sessions;
 		struct kbarman_choose choose;
 		struct kbarman_adopt adopt;
-	} u = { .query.size = 0 };
+		uint8_t more[256];
+	} u = { .more = "" };
 	size_t size = 0;
 	unsigned long command = 0;
 
@@ -476,12 +479,14 @@ static int call_simple(int fd, unsigned int which, uint64_t bits)
 		command = KBARMAN_TASK_FACTS, size = sizeof(u.facts);
 		u.facts.first = take(&bits, 100);
 		u.facts.count = take(&bits, 64);
+		u.facts.fact_bytes = sizeof(struct kbarman_task_fact);
 		/* up to the edge: a count made wrong is not to reach what is the fuzzer's own */
 		u.facts.facts_ptr = (uintptr_t)(edge + page - 64 * sizeof(struct kbarman_task_fact));
 		break;
 	case 6:
 		command = KBARMAN_SESSIONS, size = sizeof(u.sessions);
 		u.sessions.count = take(&bits, 8);
+		u.sessions.info_bytes = sizeof(struct kbarman_session_info);
 		u.sessions.sessions_ptr =
 			(uintptr_t)(edge + page - 4 * sizeof(struct kbarman_session_info));
 		break;
@@ -493,6 +498,11 @@ static int call_simple(int fd, unsigned int which, uint64_t bits)
 		command = KBARMAN_ADOPT, size = sizeof(u.adopt);
 		u.adopt.session = take(&bits, 3);
 		break;
+	}
+	/* a program with more fields, or less */
+	if (!take(&bits, 4)) {
+		size = 4 + take(&bits, sizeof(u));
+		command = sized(command, size);
 	}
 	u.query.size = size;
 	spoil(&u, size, &bits);

@@ -12,12 +12,13 @@ static const struct kbarman_configure plain = { .sources = SCHED };
 /* ---- what holds for every struct ---- */
 
 /*
- * The arguments are zero but for the size and what prepare() sets; on a configured,
- * stopped session in stream mode that is a good call for each.
+ * The arguments are zero but for the size and what the setup sets; on a configured, stopped
+ * session in stream mode that is a good call for each.
  */
 FIXTURE(call)
 {
 	int fd;
+	uint32_t known;		/* bytes that the kernel knows of the struct */
 	union {
 		uint8_t bytes[4096];
 		uint32_t size;
@@ -28,61 +29,70 @@ FIXTURE(call)
 
 /*
  * One kernel serves programs of 32 bits and of 64: to both a struct is the same. i386 aligns
- * 64-bit numbers to four bytes, so a hole in one of these shows itself there.
+ * 64-bit numbers to four bytes, so a hole in one of these shows itself there. The first sizes
+ * never change: a program that was built with them is served forever.
  */
 #define LENGTH(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
-LENGTH(kbarman_query, 168);
+#define FIRST(name, bytes) _Static_assert(KBARMAN_##name##_SIZE_VER0 == (bytes), #name)
+LENGTH(kbarman_get_abi, KBARMAN_GET_ABI_SIZE);
+LENGTH(kbarman_query, 144);
+FIRST(QUERY, 144);
 LENGTH(kbarman_event, 96);
 LENGTH(kbarman_configure, 184);
-LENGTH(kbarman_start, 32);
-LENGTH(kbarman_consume, 32);
+FIRST(CONFIGURE, 184);
+LENGTH(kbarman_start, 16);
+FIRST(START, 16);
+LENGTH(kbarman_consume, 16);
+FIRST(CONSUME, 16);
 LENGTH(kbarman_stats, 208);
+FIRST(STATS, 208);
 LENGTH(kbarman_clock_pair, 32);
-LENGTH(kbarman_clock, 136);
+LENGTH(kbarman_clock, 104);
+FIRST(CLOCK, 104);
 LENGTH(kbarman_task_fact, 16);
-LENGTH(kbarman_task_facts, 40);
+FIRST(TASK_FACT, 16);
+LENGTH(kbarman_task_facts, 24);
+FIRST(TASK_FACTS, 24);
 LENGTH(kbarman_map_row, 40);
-LENGTH(kbarman_add_maps, 32);
-LENGTH(kbarman_session_info, 136);
-LENGTH(kbarman_sessions, 56);
-LENGTH(kbarman_choose, 32);
+FIRST(MAP_ROW, 40);
+LENGTH(kbarman_add_maps, 24);
+FIRST(ADD_MAPS, 24);
+LENGTH(kbarman_session_info, 104);
+FIRST(SESSION_INFO, 104);
+LENGTH(kbarman_sessions, 40);
+FIRST(SESSIONS, 40);
+LENGTH(kbarman_choose, 16);
+FIRST(CHOOSE, 16);
+LENGTH(kbarman_adopt, 16);
+FIRST(ADOPT, 16);
 LENGTH(kbarman_mark, 40);
+FIRST(MARK, 40);
 LENGTH(kbarman_mark_state, 8);
-LENGTH(kbarman_mark_series, 344);
+LENGTH(kbarman_mark_series, 320);
+FIRST(MARK_SERIES, 320);
 
 FIXTURE_VARIANT(call)
 {
 	unsigned long command;
-	uint32_t size;
-	size_t reserved, reserved_end;	/* fields that must be zero */
-	bool answers;			/* writes to the struct */
+	uint32_t first;			/* the smallest size */
+	size_t reserved;		/* 4 bytes there must be zero; 0: none */
 };
 
-#define STRUCT_RESERVED(type) \
-	.size = sizeof(struct type), \
-	.reserved = offsetof(struct type, reserved), \
-	.reserved_end = offsetof(struct type, reserved) + sizeof(((struct type *)0)->reserved)
+#define RESERVED(type) offsetof(struct type, reserved)
 
-FIXTURE_VARIANT_ADD(call, query) {
-	.command = KBARMAN_QUERY, STRUCT_RESERVED(kbarman_query), .answers = true };
-FIXTURE_VARIANT_ADD(call, configure) {
-	.command = KBARMAN_CONFIGURE, STRUCT_RESERVED(kbarman_configure) };
-FIXTURE_VARIANT_ADD(call, start) {
-	.command = KBARMAN_START, STRUCT_RESERVED(kbarman_start), .answers = true };
-FIXTURE_VARIANT_ADD(call, consume) {
-	.command = KBARMAN_CONSUME, STRUCT_RESERVED(kbarman_consume) };
-FIXTURE_VARIANT_ADD(call, stats) {
-	.command = KBARMAN_STATS, STRUCT_RESERVED(kbarman_stats), .answers = true };
-FIXTURE_VARIANT_ADD(call, clock) {
-	.command = KBARMAN_CLOCK, STRUCT_RESERVED(kbarman_clock), .answers = true };
-FIXTURE_VARIANT_ADD(call, task_facts) {
-	.command = KBARMAN_TASK_FACTS, STRUCT_RESERVED(kbarman_task_facts), .answers = true };
-FIXTURE_VARIANT_ADD(call, add_maps) {
-	.command = KBARMAN_ADD_MAPS, STRUCT_RESERVED(kbarman_add_maps), .answers = true };
-FIXTURE_VARIANT_ADD(call, sessions) {
-	.command = KBARMAN_SESSIONS, STRUCT_RESERVED(kbarman_sessions), .answers = true };
-FIXTURE_VARIANT_ADD(call, choose) {
-	.command = KBARMAN_CHOOSE, STRUCT_RESERVED(kbarman_choose) };
+FIXTURE_VARIANT_ADD(call, query) { KBARMAN_QUERY, KBARMAN_QUERY_SIZE_VER0,
+				   RESERVED(kbarman_query) };
+FIXTURE_VARIANT_ADD(call, configure) { KBARMAN_CONFIGURE, KBARMAN_CONFIGURE_SIZE_VER0,
+				       RESERVED(kbarman_configure) };
+FIXTURE_VARIANT_ADD(call, start) { KBARMAN_START, KBARMAN_START_SIZE_VER0, 0 };
+FIXTURE_VARIANT_ADD(call, consume) { KBARMAN_CONSUME, KBARMAN_CONSUME_SIZE_VER0, 0 };
+FIXTURE_VARIANT_ADD(call, stats) { KBARMAN_STATS, KBARMAN_STATS_SIZE_VER0, 0 };
+FIXTURE_VARIANT_ADD(call, clock) { KBARMAN_CLOCK, KBARMAN_CLOCK_SIZE_VER0, 0 };
+FIXTURE_VARIANT_ADD(call, task_facts) { KBARMAN_TASK_FACTS, KBARMAN_TASK_FACTS_SIZE_VER0, 0 };
+FIXTURE_VARIANT_ADD(call, add_maps) { KBARMAN_ADD_MAPS, KBARMAN_ADD_MAPS_SIZE_VER0,
+				      RESERVED(kbarman_add_maps) };
+FIXTURE_VARIANT_ADD(call, sessions) { KBARMAN_SESSIONS, KBARMAN_SESSIONS_SIZE_VER0, 0 };
+FIXTURE_VARIANT_ADD(call, choose) { KBARMAN_CHOOSE, KBARMAN_CHOOSE_SIZE_VER0, 0 };
 
 FIXTURE_SETUP(call)
 {
@@ -93,7 +103,7 @@ FIXTURE_SETUP(call)
 	/* Who owns a session can't choose one. */
 	if (variant->command != KBARMAN_CHOOSE)
 		ASSERT_EQ(0, configure(self->fd, stream));
-	self->size = variant->size;
+	self->size = self->known = _IOC_SIZE(variant->command);
 	if (variant->command == KBARMAN_CONFIGURE)
 		self->configure.sources = SCHED;
 	if (variant->command == KBARMAN_STATS)
@@ -105,52 +115,106 @@ FIXTURE_TEARDOWN(call)
 	close(self->fd);
 }
 
+/* The call as a program makes it whose struct has @size bytes. */
+static int call_sized(int fd, unsigned long command, void *argument, uint32_t size)
+{
+	*(uint32_t *)argument = size;
+	return call(fd, sized(command, size), argument);
+}
+
+static bool answers(unsigned long command)
+{
+	return _IOC_DIR(command) & _IOC_READ;
+}
+
 TEST_F(call, exact_size_is_accepted)
 {
 	EXPECT_EQ(0, call(self->fd, variant->command, self->bytes));
-	EXPECT_EQ(variant->size, self->size);
+	EXPECT_EQ(self->known, self->size);
 }
 
-TEST_F(call, smaller_is_refused)
+TEST_F(call, smaller_than_the_first_version_is_refused)
 {
-	uint32_t smaller;
+	uint32_t size;
 
-	for (smaller = 0; smaller < variant->size; smaller++) {
-		self->size = smaller;
-		EXPECT_EQ(-EINVAL, call(self->fd, variant->command, self->bytes))
-			TH_LOG("size %u of %u", smaller, variant->size);
+	for (size = 0; size < variant->first; size++) {
+		EXPECT_EQ(-EINVAL, call_sized(self->fd, variant->command, self->bytes, size))
+			TH_LOG("size %u of %u", size, self->known);
 	}
 }
 
-TEST_F(call, larger_with_zero_tail_is_accepted)
+/* The kernel knows fields that the program does not. */
+TEST_F(call, a_program_with_less_fields_is_served)
 {
-	self->size = variant->size + 64;
-	EXPECT_EQ(0, call(self->fd, variant->command, self->bytes));
+	uint32_t size;
+
+	for (size = variant->first; size < self->known; size += 8) {
+		memset(self->bytes + size, 0xff, sizeof(self->bytes) - size);
+		EXPECT_EQ(0, call_sized(self->fd, variant->command, self->bytes, size))
+			TH_LOG("size %u of %u", size, self->known);
+		EXPECT_EQ(answers(variant->command) ? self->known : size, self->size);
+		EXPECT_EQ(0xff, self->bytes[size]);
+		memset(self->bytes + size, 0, sizeof(self->bytes) - size);
+	}
 }
 
-TEST_F(call, larger_with_other_tail_is_too_big)
+/* The program knows fields that the kernel does not, and does not use them. */
+TEST_F(call, a_program_with_more_fields_is_served)
 {
-	self->size = variant->size + 64;
-	self->bytes[variant->size + 63] = 1;
-	EXPECT_EQ(-E2BIG, call(self->fd, variant->command, self->bytes));
+	static const uint8_t zero[64];
+
+	EXPECT_EQ(0, call_sized(self->fd, variant->command, self->bytes, self->known + 64));
+	EXPECT_EQ(answers(variant->command) ? self->known : self->known + 64, self->size);
+	EXPECT_EQ(0, memcmp(self->bytes + self->known, zero, sizeof(zero)));
+}
+
+TEST_F(call, fields_that_the_kernel_does_not_know_are_too_big)
+{
+	self->bytes[self->known + 63] = 1;
+	EXPECT_EQ(-E2BIG, call_sized(self->fd, variant->command, self->bytes, self->known + 64));
+	EXPECT_EQ(answers(variant->command) ? self->known : self->known + 64, self->size);
+}
+
+TEST_F(call, a_size_that_is_not_the_numbers_is_refused)
+{
+	self->size = self->known + 8;
+	EXPECT_EQ(-EINVAL, call(self->fd, variant->command, self->bytes));
+	self->size = 0;
+	EXPECT_EQ(-EINVAL, call(self->fd, variant->command, self->bytes));
+}
+
+TEST_F(call, another_direction_is_another_call)
+{
+	unsigned int direction;
+
+	for (direction = 0; direction < 4; direction++) {
+		unsigned long command = _IOC(direction, 'k', _IOC_NR(variant->command),
+					     self->known);
+
+		if (command == variant->command)
+			continue;
+		EXPECT_EQ(-ENOTTY, call(self->fd, command, self->bytes))
+			TH_LOG("direction %u", direction);
+	}
 }
 
 TEST_F(call, bytes_behind_the_size_do_not_matter)
 {
-	memset(self->bytes + variant->size, 0xff, sizeof(self->bytes) - variant->size);
+	memset(self->bytes + self->known, 0xff, sizeof(self->bytes) - self->known);
 	EXPECT_EQ(0, call(self->fd, variant->command, self->bytes));
-	EXPECT_EQ(0xff, self->bytes[variant->size]);
+	EXPECT_EQ(0xff, self->bytes[self->known]);
 }
 
 TEST_F(call, reserved_fields_must_be_zero)
 {
 	size_t i;
 
-	for (i = variant->reserved; i < variant->reserved_end; i++) {
+	for (i = variant->reserved; i && i < variant->reserved + 4; i++) {
 		self->bytes[i] = 1;
 		ASSERT_EQ(-EINVAL, call(self->fd, variant->command, self->bytes))
 			TH_LOG("byte %zu", i);
 		self->bytes[i] = 0;
+		self->size = self->known;
 	}
 }
 
@@ -164,8 +228,8 @@ TEST_F(call, bad_pointers_fault)
 	EXPECT_EQ(-EFAULT, call(self->fd, variant->command, NULL));
 	EXPECT_EQ(-EFAULT, call(self->fd, variant->command, pages + 4096));
 	EXPECT_EQ(-EFAULT, call(self->fd, variant->command, (void *)-4096L));
-	across = pages + 4096 - variant->size + 8;
-	memcpy(across, self->bytes, variant->size - 8);
+	across = pages + 4096 - self->known + 8;
+	memcpy(across, self->bytes, self->known - 8);
 	EXPECT_EQ(-EFAULT, call(self->fd, variant->command, across));
 }
 
@@ -175,9 +239,9 @@ TEST_F(call, answer_to_read_only_memory_faults)
 	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	ASSERT_NE(MAP_FAILED, page);
-	memcpy(page, self->bytes, variant->size);
+	memcpy(page, self->bytes, self->known);
 	ASSERT_EQ(0, mprotect(page, 4096, PROT_READ));
-	EXPECT_EQ(variant->answers ? -EFAULT : 0, call(self->fd, variant->command, page));
+	EXPECT_EQ(answers(variant->command) ? -EFAULT : 0, call(self->fd, variant->command, page));
 }
 
 TEST_F(call, write_only_descriptor_is_refused)
@@ -217,8 +281,25 @@ TEST_F(abi, unknown_calls_are_refused)
 		EXPECT_EQ(-ENOTTY, call(self->fd, _IO('k', number), bytes))
 			TH_LOG("number 0x%x", number);
 	}
-	EXPECT_EQ(-ENOTTY, call(self->fd, _IOR('k', 0xb0, struct kbarman_query), bytes));
-	EXPECT_EQ(-ENOTTY, call(self->fd, _IO('K', 0xb0), bytes));
+	EXPECT_EQ(-ENOTTY, call(self->fd, _IOWR('K', 0xb0, struct kbarman_query), bytes));
+}
+
+/* What a tool of ABI 2 asks first: it sees that the module is of another one, and says so. */
+TEST_F(abi, a_tool_of_abi_2_is_told_the_version)
+{
+	uint32_t words[KBARMAN_GET_ABI_SIZE / 4 + 1] = { KBARMAN_GET_ABI_SIZE };
+	unsigned int i;
+
+	words[KBARMAN_GET_ABI_SIZE / 4] = 4711;
+	EXPECT_EQ(0, call(self->fd, _IO('k', 0xb0), words));
+	EXPECT_EQ(KBARMAN_GET_ABI_SIZE, words[0]);
+	EXPECT_EQ(KBARMAN_ABI, words[1]);
+	for (i = 2; i < KBARMAN_GET_ABI_SIZE / 4; i++)
+		EXPECT_EQ(0, words[i]);
+	EXPECT_EQ(4711, words[i]);
+	for (i = 0xb1; i < 0xbe; i++)
+		if (i != _IOC_NR(KBARMAN_STOP) && i != _IOC_NR(KBARMAN_MARK_STATE))
+			EXPECT_EQ(-ENOTTY, call(self->fd, _IO('k', i), words)) TH_LOG("0x%x", i);
 }
 
 TEST_F(abi, query_before_configure_tells_of_the_device_only)
@@ -537,13 +618,13 @@ TEST_F(abi, calls_before_configure_are_refused)
 	struct kbarman_task_facts f = { .size = sizeof(f) };
 	struct kbarman_add_maps m = { .size = sizeof(m) };
 
-	EXPECT_EQ(-EINVAL, start(self->fd));
-	EXPECT_EQ(-EBUSY, stop(self->fd));
-	EXPECT_EQ(-EBUSY, consume(self->fd, 0, 0));
-	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_STATS, &s));
-	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_CLOCK, &k));
-	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_TASK_FACTS, &f));
-	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_ADD_MAPS, &m));
+	EXPECT_EQ(-ENODATA, start(self->fd));
+	EXPECT_EQ(-ENODATA, stop(self->fd));
+	EXPECT_EQ(-ENODATA, consume(self->fd, 0, 0));
+	EXPECT_EQ(-ENODATA, call(self->fd, KBARMAN_STATS, &s));
+	EXPECT_EQ(-ENODATA, call(self->fd, KBARMAN_CLOCK, &k));
+	EXPECT_EQ(-ENODATA, call(self->fd, KBARMAN_TASK_FACTS, &f));
+	EXPECT_EQ(-ENODATA, call(self->fd, KBARMAN_ADD_MAPS, &m));
 }
 
 TEST_F(abi, start_refuses_flags)
@@ -665,7 +746,7 @@ TEST_F(abi, clock_pairs_are_zero_until_they_are_taken)
 static int add_rows(int fd, struct kbarman_map_row *rows, uint32_t *count)
 {
 	struct kbarman_add_maps m = { .size = sizeof(m), .count = *count,
-				      .rows_ptr = (uintptr_t)rows };
+				      .row_bytes = sizeof(*rows), .rows_ptr = (uintptr_t)rows };
 	int error = call(fd, KBARMAN_ADD_MAPS, &m);
 
 	*count = m.count;
@@ -723,6 +804,29 @@ TEST_F(abi, add_maps_refuses_bad_rows)
 	EXPECT_EQ(0, stats(self->fd, KBARMAN_CPU_ALL).maps);
 }
 
+/* The rows of a program that knows more fields than the kernel, or less. */
+TEST_F(abi, rows_may_be_longer_and_not_shorter)
+{
+	struct {
+		struct kbarman_map_row row;
+		uint64_t new;
+	} rows[2] = { { .row = row("/bin/first") }, { .row = row("/bin/second") } };
+	struct kbarman_add_maps m = { .size = sizeof(m), .count = 2, .row_bytes = sizeof(rows[0]),
+				      .rows_ptr = (uintptr_t)rows };
+
+	ASSERT_EQ(0, configure(self->fd, plain));
+	EXPECT_EQ(0, call(self->fd, KBARMAN_ADD_MAPS, &m));
+	EXPECT_EQ(2, m.count);
+	EXPECT_EQ(sizeof(struct kbarman_map_row), m.row_bytes);
+	EXPECT_EQ(2, stats(self->fd, KBARMAN_CPU_ALL).maps);
+	rows[1].new = 1;
+	m.row_bytes = sizeof(rows[0]);
+	EXPECT_EQ(-E2BIG, call(self->fd, KBARMAN_ADD_MAPS, &m));
+	EXPECT_EQ(1, m.count);
+	m.row_bytes = KBARMAN_MAP_ROW_SIZE_VER0 - 8;
+	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_ADD_MAPS, &m));
+}
+
 TEST_F(abi, add_maps_says_how_many_went_in)
 {
 	struct kbarman_map_row rows[5];
@@ -742,7 +846,9 @@ TEST_F(abi, add_maps_says_how_many_went_in)
 
 TEST_F(abi, task_facts_fault_on_a_bad_pointer)
 {
-	struct kbarman_task_facts f = { .size = sizeof(f), .count = 16, .facts_ptr = 16 };
+	struct kbarman_task_facts f = { .size = sizeof(f), .count = 16,
+					.fact_bytes = sizeof(struct kbarman_task_fact),
+					.facts_ptr = 16 };
 
 	ASSERT_EQ(0, configure(self->fd, plain));
 	ASSERT_EQ(0, start(self->fd));
@@ -751,17 +857,9 @@ TEST_F(abi, task_facts_fault_on_a_bad_pointer)
 	EXPECT_EQ(-EFAULT, call(self->fd, KBARMAN_TASK_FACTS, &f));
 }
 
-TEST_F(abi, task_facts_refuse_reserved)
-{
-	struct kbarman_task_facts f = { .size = sizeof(f), .reserved0 = 1 };
-
-	ASSERT_EQ(0, configure(self->fd, plain));
-	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_TASK_FACTS, &f));
-}
-
 TEST_F(abi, task_facts_end_where_the_table_ends)
 {
-	struct kbarman_task_facts f = { .size = sizeof(f) };
+	struct kbarman_task_facts f = { .size = sizeof(f), .fact_bytes = 16 };
 	struct kbarman_task_fact facts[8];
 
 	ASSERT_EQ(0, configure(self->fd, plain));

@@ -256,6 +256,7 @@ TEST_F(addresses, answers_never_have_them)
 {
 	struct kbarman_task_fact facts[256] = { 0 };
 	struct kbarman_task_facts f = { .size = sizeof(f), .count = 256,
+					.fact_bytes = sizeof(facts[0]),
 					.facts_ptr = (uintptr_t)facts };
 	struct kbarman_query q = query(self->fd);
 	struct kbarman_stats s = stats(self->fd, KBARMAN_CPU_ALL);
@@ -463,7 +464,8 @@ TEST_F(memory, a_new_session_shows_nothing_of_the_one_before)
 	struct kbarman_map_row row = {
 		.task_id = 4711, .image_length = 11, .base_address = 0x400000, .length = 0x1000,
 		.image_ptr = (uintptr_t)"earlier-one" };
-	struct kbarman_add_maps m = { .size = sizeof(m), .count = 1, .rows_ptr = (uintptr_t)&row };
+	struct kbarman_add_maps m = { .size = sizeof(m), .count = 1,
+				      .row_bytes = sizeof(row), .rows_ptr = (uintptr_t)&row };
 	struct kbarman_query q;
 	uint32_t cpu;
 

@@ -131,6 +131,12 @@ static inline int call(int fd, unsigned long command, void *argument)
 	return ioctl(fd, command, argument) < 0 ? -errno : 0;
 }
 
+/* The number of the same call of a program whose struct has @size bytes. */
+static inline unsigned long sized(unsigned long command, size_t size)
+{
+	return _IOC(_IOC_DIR(command), _IOC_TYPE(command), _IOC_NR(command), size);
+}
+
 static inline struct kbarman_query query(int fd)
 {
 	struct kbarman_query q = { .size = sizeof(q) };
@@ -596,7 +602,7 @@ static inline bool add_map(int fd, uint32_t task, unsigned int length)
 	struct kbarman_map_row row = {
 		.task_id = task, .base_address = 4096 * (nr + 1), .length = 1,
 		.image_ptr = (uintptr_t)name, .image_length = length };
-	struct kbarman_add_maps rows = { .size = sizeof(rows), .count = 1,
+	struct kbarman_add_maps rows = { .size = sizeof(rows), .count = 1, .row_bytes = sizeof(row),
 					 .rows_ptr = (uintptr_t)&row };
 
 	memset(name, 'x', sizeof(name));

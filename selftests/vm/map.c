@@ -46,7 +46,7 @@ TEST_F(map, nothing_to_map_before_configure)
 	munmap(self->map, self->q.map_bytes);
 	self->fd = device_open();
 	error = refusal(mmap(NULL, self->q.map_bytes, PROT_READ, MAP_SHARED, self->fd, 0));
-	EXPECT_EQ(-EINVAL, error);
+	EXPECT_EQ(-ENODATA, error);
 }
 
 TEST_F(map, other_lengths_are_refused)

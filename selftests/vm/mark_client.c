@@ -38,7 +38,6 @@ SAME(chart);
 SAME(name);
 SAME(units);
 SAME(description);
-SAME(reserved1);
 SAME(reserved);
 _Static_assert(sizeof(struct kb_mark_wire_series_) == sizeof(struct kbarman_mark_series), "series");
 _Static_assert(KB_MARK_STATE_ == KBARMAN_MARK_STATE, "number");

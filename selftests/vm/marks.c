@@ -554,9 +554,7 @@ TEST_F(marks, malformed_series_are_refused)
 	EXPECT_BAD_SERIES(rendering_type, 0);
 	EXPECT_BAD_SERIES(rendering_type, 4);
 	EXPECT_BAD_SERIES(chart_flags, 0x10);
-	EXPECT_BAD_SERIES(reserved0[6], 1);
-	EXPECT_BAD_SERIES(reserved1, 1);
-	EXPECT_BAD_SERIES(reserved[1], 1);
+	EXPECT_BAD_SERIES(reserved[2], 1);
 	EXPECT_BAD_SERIES(chart[0], '\0');
 	EXPECT_BAD_SERIES(name[0], '\0');
 	memset(s.description, 'x', sizeof(s.description));

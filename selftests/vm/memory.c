@@ -129,6 +129,7 @@ static bool looks(int observer)
 {
 	struct kbarman_session_info list[MOST];
 	struct kbarman_sessions sessions = { .size = sizeof(sessions), .count = MOST,
+					     .info_bytes = sizeof(list[0]),
 					     .sessions_ptr = (uintptr_t)list };
 	struct kbarman_stats s = { .size = sizeof(s), .cpu = KBARMAN_CPU_ALL };
 	struct kbarman_query q = { .size = sizeof(q) };

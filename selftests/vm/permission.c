@@ -288,7 +288,8 @@ TEST_F(permission, kernel_rows_are_refused_without_syslog)
 	struct kbarman_map_row row = {
 		.image_length = 6, .base_address = ~0xfffffULL, .length = 0x1000,
 		.image_ptr = (uintptr_t)"kernel" };
-	struct kbarman_add_maps m = { .size = sizeof(m), .count = 1, .rows_ptr = (uintptr_t)&row };
+	struct kbarman_add_maps m = { .size = sizeof(m), .count = 1,
+				      .row_bytes = sizeof(row), .rows_ptr = (uintptr_t)&row };
 	int fd;
 
 	keep_only(CAPABILITY(CAP_PERFMON));
@@ -296,7 +297,7 @@ TEST_F(permission, kernel_rows_are_refused_without_syslog)
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, configure(fd, (struct kbarman_configure) {
 		.sources = KBARMAN_SOURCE_SCHED }));
-	EXPECT_EQ(-EPERM, call(fd, KBARMAN_ADD_MAPS, &m));
+	EXPECT_EQ(-EACCES, call(fd, KBARMAN_ADD_MAPS, &m));
 	row.task_id = 4711;
 	row.base_address = 0x400000;
 	m.count = 1;
@@ -313,14 +314,15 @@ TEST_F(permission, rights_are_those_of_the_opener)
 	struct kbarman_map_row row = {
 		.image_length = 6, .base_address = ~0xfffffULL, .length = 0x1000,
 		.image_ptr = (uintptr_t)"kernel" };
-	struct kbarman_add_maps m = { .size = sizeof(m), .count = 1, .rows_ptr = (uintptr_t)&row };
+	struct kbarman_add_maps m = { .size = sizeof(m), .count = 1,
+				      .row_bytes = sizeof(row), .rows_ptr = (uintptr_t)&row };
 	int fd;
 
 	set_capabilities(ALL_CAPABILITIES & ~CAPABILITY(CAP_SYSLOG), ALL_CAPABILITIES);
 	fd = device_open_free();
 	set_capabilities(ALL_CAPABILITIES, ALL_CAPABILITIES);
 	ASSERT_EQ(0, configure(fd, switches));
-	EXPECT_EQ(-EPERM, call(fd, KBARMAN_ADD_MAPS, &m));
+	EXPECT_EQ(-EACCES, call(fd, KBARMAN_ADD_MAPS, &m));
 	close(fd);
 
 	fd = device_open_free();
@@ -386,7 +388,8 @@ TEST_F(permission, kernel_rows_are_accepted_with_syslog)
 	struct kbarman_map_row row = {
 		.image_length = 6, .base_address = ~0xfffffULL, .length = 0x1000,
 		.image_ptr = (uintptr_t)"kernel" };
-	struct kbarman_add_maps m = { .size = sizeof(m), .count = 1, .rows_ptr = (uintptr_t)&row };
+	struct kbarman_add_maps m = { .size = sizeof(m), .count = 1,
+				      .row_bytes = sizeof(row), .rows_ptr = (uintptr_t)&row };
 	int fd = device_open();
 
 	ASSERT_EQ(0, configure(fd, (struct kbarman_configure) {

@@ -185,14 +185,14 @@ TEST_F(session, a_second_descriptor_changes_nothing)
 	struct kbarman_add_maps m = { .size = sizeof(m) };
 
 	ASSERT_EQ(0, configure(self->fd, all));
-	EXPECT_EQ(-EBUSY, start(self->other));
-	EXPECT_EQ(-EBUSY, stop(self->other));
-	EXPECT_EQ(-EBUSY, consume(self->other, 0, 0));
-	EXPECT_EQ(-EBUSY, call(self->other, KBARMAN_ADD_MAPS, &m));
+	EXPECT_EQ(-EPERM, start(self->other));
+	EXPECT_EQ(-EPERM, stop(self->other));
+	EXPECT_EQ(-EPERM, consume(self->other, 0, 0));
+	EXPECT_EQ(-EPERM, call(self->other, KBARMAN_ADD_MAPS, &m));
 	ASSERT_EQ(0, start(self->fd));
-	EXPECT_EQ(-EBUSY, start(self->other));
-	EXPECT_EQ(-EBUSY, stop(self->other));
-	EXPECT_EQ(-EBUSY, consume(self->other, 0, 0));
+	EXPECT_EQ(-EPERM, start(self->other));
+	EXPECT_EQ(-EPERM, stop(self->other));
+	EXPECT_EQ(-EPERM, consume(self->other, 0, 0));
 	EXPECT_NE(0, query(self->fd).state & KBARMAN_STATE_RUNNING);
 }
 
@@ -200,6 +200,7 @@ TEST_F(session, a_second_descriptor_sees_everything)
 {
 	struct kbarman_task_fact facts[4];
 	struct kbarman_task_facts f = { .size = sizeof(f), .count = 4,
+					.fact_bytes = sizeof(facts[0]),
 					.facts_ptr = (uintptr_t)facts };
 
 	ASSERT_EQ(0, configure(self->fd, all));

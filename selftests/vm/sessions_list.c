@@ -27,7 +27,7 @@ static int in_a_child(int (*what)(uint64_t), uint64_t capabilities)
 
 static uint32_t sessions_list(int fd, struct kbarman_session_info *list, uint32_t room)
 {
-	struct kbarman_sessions s = { .size = sizeof(s), .count = room,
+	struct kbarman_sessions s = { .size = sizeof(s), .count = room, .info_bytes = sizeof(*list),
 				      .sessions_ptr = (uintptr_t)list };
 
 	memset(list, 0xff, room * sizeof(*list));
@@ -143,7 +143,7 @@ TEST_F(sessions, one_can_be_chosen)
 	ASSERT_EQ(0, choose(observer, first));
 	EXPECT_EQ(first, query(observer).session);
 	EXPECT_TRUE(runs(observer));
-	EXPECT_EQ(-EBUSY, stop(observer));
+	EXPECT_EQ(-EPERM, stop(observer));
 	EXPECT_EQ(-EBUSY, choose(self->fd[1], first));
 	ping_pong(0, ROUNDS);
 	ASSERT_EQ(0, stop(self->fd[0]));
@@ -187,18 +187,35 @@ TEST_F(sessions, list_and_choice_refuse_what_they_do_not_know)
 	struct kbarman_choose c = { .size = sizeof(c) };
 
 	self->fd[0] = device_open();
-	s.reserved[1] = 1;
-	EXPECT_EQ(-EINVAL, call(self->fd[0], KBARMAN_SESSIONS, &s));
 	c.flags = 1;
 	EXPECT_EQ(-EINVAL, call(self->fd[0], KBARMAN_CHOOSE, &c));
-	c.flags = 0;
-	c.reserved[0] = 1;
-	EXPECT_EQ(-EINVAL, call(self->fd[0], KBARMAN_CHOOSE, &c));
-	c.size = 8;
-	EXPECT_EQ(-EINVAL, call(self->fd[0], KBARMAN_CHOOSE, &c));
 	self->fd[1] = begin(small(KBARMAN_MODE_OVERWRITE));
-	s = (struct kbarman_sessions) { .size = sizeof(s), .count = 1, .sessions_ptr = 1 };
+	s = (struct kbarman_sessions) { .size = sizeof(s), .count = 1,
+		.info_bytes = KBARMAN_SESSION_INFO_SIZE_VER0, .sessions_ptr = 1 };
 	EXPECT_EQ(-EFAULT, call(self->fd[0], KBARMAN_SESSIONS, &s));
+	s.info_bytes = KBARMAN_SESSION_INFO_SIZE_VER0 - 8;
+	EXPECT_EQ(-EINVAL, call(self->fd[0], KBARMAN_SESSIONS, &s));
+}
+
+/* A list for a program that knows more fields than the kernel. */
+TEST_F(sessions, a_list_may_have_longer_rows)
+{
+	struct {
+		struct kbarman_session_info info;
+		uint64_t new;
+	} list[2];
+	struct kbarman_sessions s = { .size = sizeof(s), .count = 2, .info_bytes = sizeof(list[0]),
+				      .sessions_ptr = (uintptr_t)list };
+
+	self->fd[0] = begin(small(KBARMAN_MODE_OVERWRITE));
+	self->fd[1] = begin(small(KBARMAN_MODE_STREAM));
+	memset(list, 0xff, sizeof(list));
+	ASSERT_EQ(0, call(self->fd[0], KBARMAN_SESSIONS, &s));
+	EXPECT_EQ(sizeof(struct kbarman_session_info), s.info_bytes);
+	EXPECT_EQ(query(self->fd[1]).session, list[0].info.session);
+	EXPECT_EQ(query(self->fd[0]).session, list[1].info.session);
+	EXPECT_EQ(0, list[0].new);
+	EXPECT_EQ(0, list[1].new);
 }
 
 /* ---- memory ---- */

@@ -137,7 +137,7 @@ TEST_F(stacks, what_can_not_be_is_refused)
 	c.flags = KBARMAN_CONFIGURE_CHAIN_USER;
 	EXPECT_EQ(-EINVAL, configure(self->fd, c));
 	c = sampling(4096);
-	c.reserved[0] = 1;
+	c.reserved = 1;
 	EXPECT_EQ(-EINVAL, configure(self->fd, c));
 }
 

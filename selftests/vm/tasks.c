@@ -30,6 +30,7 @@ static struct kbarman_task_fact fact_of(int fd, const void *map,
 {
 	struct kbarman_task_fact fact = { 0 };
 	struct kbarman_task_facts f = { .size = sizeof(f), .count = 1,
+					.fact_bytes = sizeof(fact),
 					.facts_ptr = (uintptr_t)&fact };
 
 	f.first = row - capture_tasks(map);
@@ -204,6 +205,7 @@ TEST_F(tasks, rows_and_facts_agree)
 {
 	static struct kbarman_task_fact facts[4096];
 	struct kbarman_task_facts f = { .size = sizeof(f), .count = 4096,
+					.fact_bytes = sizeof(facts[0]),
 					.facts_ptr = (uintptr_t)facts };
 	uint32_t i;
 

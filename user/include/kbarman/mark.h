@@ -112,16 +112,14 @@ struct kb_mark_wire_series_ {
 	uint32_t size, series, recording, colour;
 	uint64_t multiplier;
 	uint8_t series_class, display, series_composition, rendering_type, chart_flags;
-	uint8_t reserved0[7];
+	uint8_t reserved[3];
 	char chart[64], name[64], units[32], description[128];
-	uint32_t reserved1;
-	uint64_t reserved[2];
 };
 
 enum { KB_MARK_STRING_, KB_MARK_BOOKMARK_, KB_MARK_CHANNEL_, KB_MARK_GROUP_, KB_MARK_COUNTER_ };
 
 #define KB_MARK_STATE_		_IO('k', 0xb9)
-#define KB_MARK_SERIES_		_IO('k', 0xba)
+#define KB_MARK_SERIES_		_IOWR('k', 0xba, struct kb_mark_wire_series_)
 #define KB_MARK_UNKNOWN_	0xffffffffU
 
 /* One instance for the whole program, although several files include this header. */

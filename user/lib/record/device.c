@@ -28,7 +28,8 @@ struct meaning {
 	const char *sentence;
 };
 
-#define NOT_ITS_OWNER "the session belongs to another program: configure one of your own"
+#define NOT_ITS_OWNER	{ EPERM, "the session belongs to another program: configure one of your own" }
+#define NOT_CONFIGURED	{ ENODATA, "nothing is configured: there is no recording to look at" }
 
 /* Fill @err for a call that failed with errno. @meanings ends with error 0. */
 static int call_failed(struct kb_error *err, const char *call, const struct meaning *meanings)
@@ -47,7 +48,27 @@ static int call_failed(struct kb_error *err, const char *call, const struct mean
 			    strerror(error));
 }
 
-static const struct meaning no_meanings[] = { { 0, NULL } };
+static const struct meaning no_meanings[] = { NOT_CONFIGURED, { 0, NULL } };
+
+static int version_failed(struct kb_error *err, uint32_t abi)
+{
+	return kb_error_set(err, -EPROTO, KB_NO_OFFSET,
+			    "the module speaks version %u of the ABI and this tool version %u: use a module "
+			    "and a tool of one release", abi, KBARMAN_ABI);
+}
+
+/* A module of another ABI does not know this one's query. 0: it has this ABI. */
+static int check_version(struct kb_device *device, struct kb_error *err)
+{
+	struct kbarman_get_abi version = { .size = sizeof(version) };
+	struct kbarman_query query;
+	int ret = kb_device_query(device, &query, err);
+
+	if (!ret)
+		return query.abi == KBARMAN_ABI ? 0 : version_failed(err, query.abi);
+	return ret == -ENOTTY && !ioctl(device->fd, KBARMAN_GET_ABI, &version) ?
+	       version_failed(err, version.abi) : ret;
+}
 
 static int open_failed(struct kb_error *err)
 {
@@ -70,7 +91,6 @@ static int open_failed(struct kb_error *err)
 static int open_device(struct kb_device **out, int fd, struct kb_error *err)
 {
 	struct kb_device *device = calloc(1, sizeof(*device));
-	struct kbarman_query query;
 	int ret;
 
 	*out = NULL;
@@ -81,11 +101,7 @@ static int open_device(struct kb_device **out, int fd, struct kb_error *err)
 		ret = open_failed(err);
 		goto err_free;
 	}
-	ret = kb_device_query(device, &query, err);
-	if (!ret && query.abi != KBARMAN_ABI)
-		ret = kb_error_set(err, -EPROTO, KB_NO_OFFSET,
-				   "the module speaks version %u of the ABI and this tool version %u: "
-				   "use a module and a tool of one release", query.abi, KBARMAN_ABI);
+	ret = check_version(device, err);
 	if (ret)
 		goto err_close;
 	*out = device;
@@ -134,7 +150,8 @@ int kb_device_query(struct kb_device *device, struct kbarman_query *query, struc
 /* The user would have too much memory: says how much there is. */
 static int configure_too_dear(struct kb_device *device, struct kb_error *err)
 {
-	struct kbarman_sessions sessions = { .size = sizeof(sessions) };
+	struct kbarman_sessions sessions = { .size = sizeof(sessions),
+					     .info_bytes = sizeof(struct kbarman_session_info) };
 
 	if (ioctl(device->fd, KBARMAN_SESSIONS, &sessions))
 		sessions.memory_limit = 0;
@@ -220,8 +237,9 @@ static int event_failed(struct kb_error *err, const struct kbarman_event *event,
 int kb_device_start(struct kb_device *device, struct kb_error *err)
 {
 	static const struct meaning meanings[] = {
-		{ EBUSY, "the session runs already, or belongs to another program" },
-		{ EINVAL, "the session is not configured" },
+		{ EBUSY, "the session runs already" },
+		NOT_ITS_OWNER,
+		NOT_CONFIGURED,
 		{ ENODEV, "none of the CPUs to record is online" },
 		{ ERANGE, "the frequency is above the limit of Linux "
 			  "(kernel.perf_event_max_sample_rate): sample less often (-F), or raise "
@@ -241,7 +259,7 @@ int kb_device_start(struct kb_device *device, struct kb_error *err)
 
 int kb_device_stop(struct kb_device *device, struct kb_error *err)
 {
-	static const struct meaning meanings[] = { { EBUSY, NOT_ITS_OWNER }, { 0, NULL } };
+	static const struct meaning meanings[] = { NOT_ITS_OWNER, NOT_CONFIGURED, { 0, NULL } };
 
 	if (ioctl(device->fd, KBARMAN_STOP, 0))
 		return call_failed(err, "stop", meanings);
@@ -251,7 +269,7 @@ int kb_device_stop(struct kb_device *device, struct kb_error *err)
 int kb_device_consume(struct kb_device *device, unsigned int cpu, uint64_t position,
 		      struct kb_error *err)
 {
-	static const struct meaning meanings[] = { { EBUSY, NOT_ITS_OWNER }, { 0, NULL } };
+	static const struct meaning meanings[] = { NOT_ITS_OWNER, NOT_CONFIGURED, { 0, NULL } };
 	struct kbarman_consume consume = {
 		.size = sizeof(consume),
 		.cpu = cpu,
@@ -290,6 +308,7 @@ int kb_device_task_facts(struct kb_device *device, uint32_t first, struct kbarma
 		.size = sizeof(call),
 		.first = first,
 		.count = *count,
+		.fact_bytes = sizeof(*facts),
 		.facts_ptr = (uintptr_t)facts,
 	};
 
@@ -304,9 +323,10 @@ int kb_device_add_maps(struct kb_device *device, const struct kbarman_map_row *r
 		       uint32_t *count, struct kb_error *err)
 {
 	static const struct meaning meanings[] = {
-		{ EBUSY, NOT_ITS_OWNER },
+		NOT_ITS_OWNER,
+		NOT_CONFIGURED,
 		{ ENOSPC, "the capture's table of mappings or strings is full" },
-		{ EPERM, "kernel addresses require CAP_SYSLOG: run as root" },
+		{ EACCES, "kernel addresses require CAP_SYSLOG: run as root" },
 		{ 0, NULL },
 	};
 	uint32_t left = *count;
@@ -316,6 +336,7 @@ int kb_device_add_maps(struct kb_device *device, const struct kbarman_map_row *r
 		struct kbarman_add_maps call = {
 			.size = sizeof(call),
 			.count = left < MAPS_AT_ONCE ? left : MAPS_AT_ONCE,
+			.row_bytes = sizeof(*rows),
 			.rows_ptr = (uintptr_t)(rows + *count),
 		};
 		uint32_t asked = call.count;
@@ -351,6 +372,7 @@ int kb_device_sessions(struct kb_device *device, struct kbarman_sessions *sessio
 		       struct kb_error *err)
 {
 	sessions->size = sizeof(*sessions);
+	sessions->info_bytes = sizeof(struct kbarman_session_info);
 	return ioctl(device->fd, KBARMAN_SESSIONS, sessions) ?
 		       call_failed(err, "sessions", no_meanings) : 0;
 }
