@@ -25,6 +25,12 @@
  *	struct bm_datastore_header_data
  *	the record buffer: blocks, each a word with a length and that many bytes
  *
+ * Later modules may write records with more bytes at their end, record types, values of enums and
+ * strings that this file does not know. A reader passes over them. Where something follows only if
+ * the block is long enough, the block of an earlier module is not: the fields are as if they were
+ * not announced. Blocks are filled with zeros up to a multiple of a word. More than a word of a
+ * sample or a switch follows its call chain only, which has no addresses then.
+ *
  * A field *_ptr of the header is an offset into the string table, at which a string ends with a
  * NUL. All names are the format's own names. The structs are packed because the format is packed. A
  * struct that is aligned in every capture of kbarman has an aligned attribute. Fields that exist

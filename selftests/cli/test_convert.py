@@ -20,6 +20,7 @@ import parquet  # noqa: E402
 import tap  # noqa: E402
 import viewers  # noqa: E402
 from capture_writer import BASE, CaptureWriter  # noqa: E402
+from make_capture import Maker  # noqa: E402
 
 ROW, COUNTERS, IDLE_TASK = 0, 2147483646, 2147483647
 
@@ -170,6 +171,44 @@ def captures_cut_or_flipped_anywhere_end(tmp):
                 assert result.returncode in (0, 1, 2), (at, damage, result)
             if os.path.exists(os.path.join(tmp, "out")):
                 os.unlink(os.path.join(tmp, "out"))
+
+
+class Later(Maker):
+    """A capture of a module that knows more: records have more bytes at their end."""
+    more = b""
+
+    def record(self, kind, core, timestamp, payload):
+        super().record(kind, core, timestamp, payload + bytes(-len(payload) % 8) + self.more)
+
+
+def later(tmp, more):
+    capture = Later(cores=2, counters=[8], series=["Lost records"] + list("abcdefg"), facts={"states": "S=1,D=2"})
+    capture.more = more
+    capture.task(5, "five")
+    capture.map(5, 0x1000, 0x1000, 0, "/bin/x")
+    for at in range(1000, 3000, 100):
+        capture.switch(0, at, 5, True, 1, chain=[0x1100, 0x1200])
+        capture.sample(0, at + 10, 5, 0x1100, [7], chain=[0x1100, 0x1300])
+        capture.about(0, at + 20, 5, "waking", 6, 1, 1, 2)
+        capture.about(0, at + 30, 5, 77, 6, 1, 1, 3)  # enum bm_kbarman_what has no such number
+        capture.lost(0, at + 40, 3, 0, at + 35)
+        capture.lost(0, at + 50, 3, 9, at + 45)  # nor enum kbarman_loss
+        capture.switch(0, at + 60, 0, True, 1, chain=[])
+        capture.halt(0, at + 70, 1, 2)
+        capture.halt(0, at + 90, 0, 2)
+    return capture.save(os.path.join(tmp, "a.cap"))
+
+
+def records_of_a_later_module_are_read_as_before(tmp):
+    said = {}
+    for more in b"", b"\xa5" * 16:
+        path = later(tmp, more)
+        for args in (["check"], ["report", "--json"], ["report", "--latency", "--json"], ["script", "--json"],
+                     *(["convert", "-o", "-", "--to", to] for to in
+                       "annotate chrome firefox folded heph html perfetto pprof speedscope tptp".split())):
+            done = subprocess.run([tap.KBARMAN, *args, path], capture_output=True, check=False)
+            assert done.returncode == 0 and done.stdout, (args, done)
+            assert said.setdefault(str(args), (done.stdout, done.stderr)) == (done.stdout, done.stderr), args
 
 
 def an_empty_capture_is_exported(tmp):
