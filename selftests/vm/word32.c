@@ -208,7 +208,7 @@ static bool add_mapping(void)
 	static struct kbarman_map_row row = {
 		.image_length = sizeof(image) - 1, .base_address = BASE, .length = LENGTH, .image_offset = OFFSET,
 	};
-	static struct kbarman_add_maps add = { .size = sizeof(add), .count = 1 };
+	static struct kbarman_add_maps add = { .size = sizeof(add), .count = 1, .row_bytes = sizeof(row) };
 
 	row.task_id = (__u32)own;
 	row.image_ptr = (unsigned long)image;
