@@ -113,18 +113,52 @@ def the_oldest_captures_make_room(tmp):
     assert done.returncode == 2 and "give --trigger as well" in done.stderr, done
 
 
-def the_newest_stays_where_the_clock_was_set_back(tmp):
+def the_youngest_stay_where_the_clock_was_set_back(tmp):
+    """Their names say nothing then, nor do the times of files that an earlier recording has left."""
     folder = os.path.join(tmp, "kbarman.triggers")
     os.mkdir(folder)
-    for name in "99991231T235959.000-signal.cap", "99991231T235959.001-signal.cap":
-        with open(os.path.join(folder, name), "w", encoding="ascii"):
+    for name, year in ("99991231T235959.000-signal.cap", 2400), ("99991231T235959.001-signal.cap", 2001):
+        path = os.path.join(folder, name)
+        with open(path, "w", encoding="ascii"):
             pass
-    watcher = Watcher(tmp, "--trigger", "signal:USR2", "--after", "10ms", "--every", "0s", "--folder-max", "1G,1")
-    watcher.child.send_signal(signal.SIGUSR2)
+        seconds = (year - 1970) * 31557600
+        os.utime(path, (seconds, seconds))
+    watcher = Watcher(tmp, "--trigger", "signal:USR2", "--after", "10ms", "--every", "0s", "--folder-max", "1G,2")
+    made = [one_more(watcher, tmp)]
+    # it is as if the first were written an hour later than the second
+    os.utime(made[0], (time.time() + 3600, time.time() + 3600))
+    tap.until(lambda: len(of_moments(tmp)) == 2, "both stay")
+    made += [one_more(watcher, tmp) for _ in range(2)]
+    tap.until(lambda: of_moments(tmp) == made[-2:], "the youngest do not stay")
+    watcher.end()
+
+
+def what_is_no_capture_of_this_user_stays(tmp):
+    """Names, kinds and owners of others neither go nor count."""
+    folder = os.path.join(tmp, "kbarman.triggers")
+    os.mkdir(folder)
+    names = ["20010101T000000.000-My report.cap", "20010101T000000-signal.cap", "20010101T000000.000-.cap",
+             "20010101T000000.000-signal.cap.cap", "20010101T000000.000-signal-1-2.cap", "mine.cap"]
+    for name in names:
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(bytes(1 << 20))
+    link, inside = (f"20010101T000000.00{i}-signal.cap" for i in range(2))
+    os.symlink(os.path.join(folder, names[0]), os.path.join(folder, link))
+    os.mkdir(os.path.join(folder, inside))
+    names += [link, inside]
+    if os.geteuid() == 0:
+        other = "20010101T000000.002-signal.cap"
+        with open(os.path.join(folder, other), "wb") as file:
+            file.write(bytes(1 << 20))
+        os.chown(os.path.join(folder, other), 1, 1)
+        names.append(other)
+    watcher = Watcher(tmp, "--trigger", "signal:USR2", "--after", "10ms", "--every", "0s", "--folder-max", "5M,2")
+    for _ in range(3):
+        one_more(watcher, tmp)
     watcher.wait_for("oldest capture")
     watcher.end()
-    path, = of_moments(tmp)
-    assert "9999" not in path and moments(path), path
+    there = set(os.listdir(folder))
+    assert set(names) <= there and len([name for name in there if name.endswith(".cap")]) == len(names) + 2, there
 
 
 def a_disk_that_others_fill_costs_the_oldest_captures(tmp):

@@ -3,8 +3,9 @@
  * The library finds the moments and writes their captures; here they get files. The kernel's symbols
  * are read once: each capture has a link to them, because reading them takes longer than a capture.
  */
+#include <dirent.h>
 #include <errno.h>
-#include <glob.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -28,7 +29,6 @@
 #define NAMES_MAX	1000	/* captures of one millisecond */
 #define MOST_BYTES	(1ULL << 30)
 #define MOST		1000	/* captures */
-#define PATTERN		"[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]T[0-9][0-9][0-9][0-9][0-9][0-9].*-*.cap"
 
 void record_trigger_init(struct record_trigger *t)
 {
@@ -247,24 +247,121 @@ static bool choose_path(const struct record_trigger *t, char path[PATH_MAX])
 
 /* ---- its bound ---- */
 
-/* Names begin with their time, so the order is that of time. */
-static int list_captures(const struct record_trigger *t, glob_t *found)
-{
-	char pattern[PATH_MAX];
-	size_t used = 0;
+struct capture {
+	char *path;
+	uint64_t inode;
+	int64_t ns;			/* when it was changed; of this recording: see record_trigger.h */
+	bool own;			/* of this recording */
+};
 
-	for (const char *c = t->folder; *c && used < sizeof(pattern) - sizeof(PATTERN) - 2; c++) {
-		if (strchr("*?[\\", *c))
-			pattern[used++] = '\\';
-		pattern[used++] = *c;
-	}
-	snprintf(pattern + used, sizeof(pattern) - used, "/" PATTERN);
-	return glob(pattern, GLOB_NOSORT, NULL, found);
+/* TIME.MS-WORD.cap or TIME.MS-WORD-N.cap, as choose_path() makes them. */
+static bool is_name(const char *name)
+{
+	static const char shape[] = "00000000T000000.000-";
+	const char *word = name + sizeof(shape) - 1, *end;
+
+	for (size_t i = 0; i < sizeof(shape) - 1; i++)
+		if (shape[i] == '0' ? name[i] < '0' || name[i] > '9' : name[i] != shape[i])
+			return false;
+	end = word + strspn(word, "abcdefghijklmnopqrstuvwxyz");
+	if (end == word)
+		return false;
+	if (*end == '-')
+		end += 1 + strspn(end + 1, "0123456789");
+	return !strcmp(end, ".cap");
 }
 
-static int by_name(const void *a, const void *b)
+static int by_inode(const void *a, const void *b)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	const struct record_trigger_own *left = a, *right = b;
+
+	return left->inode < right->inode ? -1 : left->inode > right->inode;
+}
+
+static int by_age(const void *a, const void *b)
+{
+	const struct capture *left = a, *right = b;
+
+	return left->ns != right->ns ? left->ns < right->ns ? -1 : 1 : strcmp(left->path, right->path);
+}
+
+static void release_captures(struct capture *captures, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		free(captures[i].path);
+	free(captures);
+}
+
+/* The time of the day, which is never set back. */
+static int64_t now_of(const struct record_trigger *t)
+{
+	int64_t now = kb_clock_ns(CLOCK_REALTIME);
+
+	return now > t->last_ns ? now : t->last_ns;
+}
+
+/* The captures in the folder that are this user's, oldest first. Returns how many. */
+static size_t list_captures(const struct record_trigger *t, struct capture **captures)
+{
+	int64_t now = now_of(t);
+	DIR *dir = opendir(t->folder);
+	struct dirent *entry;
+	size_t nr = 0, max = 0;
+
+	*captures = NULL;
+	while (dir && (entry = readdir(dir))) {
+		struct capture found = { 0 };
+		const struct record_trigger_own *own;
+		struct stat st;
+
+		if (!is_name(entry->d_name) ||
+		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+		    asprintf(&found.path, "%s/%s", t->folder, entry->d_name) < 0)
+			continue;
+		own = t->nr_own ? bsearch(&(struct record_trigger_own){ .inode = st.st_ino }, t->own,
+					  t->nr_own, sizeof(*t->own), by_inode) : NULL;
+		found.inode = st.st_ino;
+		found.own = own;
+		found.ns = own ? own->ns : st.st_mtim.tv_sec * KB_NS_PER_S + st.st_mtim.tv_nsec;
+		/* The clock was set back since. */
+		if (found.ns > now)
+			found.ns = INT64_MIN;
+		if (!KB_ARRAY_ROOM(*captures, max, nr + 1)) {
+			free(found.path);
+			break;
+		}
+		(*captures)[nr++] = found;
+	}
+	if (dir)
+		closedir(dir);
+	if (nr)
+		qsort(*captures, nr, sizeof(**captures), by_age);
+	return nr;
+}
+
+/* The capture that was just written is younger than the others of this recording. */
+static void add_own(struct record_trigger *t, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) || !KB_ARRAY_ROOM(t->own, t->room_own, t->nr_own + 1))
+		return;
+	t->last_ns = now_of(t) + 1;
+	t->own[t->nr_own++] = (struct record_trigger_own){ st.st_ino, t->last_ns };
+	qsort(t->own, t->nr_own, sizeof(*t->own), by_inode);
+}
+
+/* Forgets those that are gone: others may get their inodes. */
+static void forget_own(struct record_trigger *t, const struct capture *captures, size_t nr)
+{
+	t->nr_own = 0;
+	for (size_t i = 0; i < nr; i++)
+		if (captures[i].own && KB_ARRAY_ROOM(t->own, t->room_own, t->nr_own + 1))
+			t->own[t->nr_own++] = (struct record_trigger_own){ captures[i].inode,
+									   captures[i].ns };
+	if (t->nr_own)
+		qsort(t->own, t->nr_own, sizeof(*t->own), by_inode);
 }
 
 static void tell_removed(struct record_trigger *t)
@@ -280,51 +377,35 @@ static void tell_removed(struct record_trigger *t)
 	t->removed_ms = now;
 }
 
-static const char *name_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-/*
- * The oldest captures make room. The one that was just written stays, though the clock may have been
- * set back; @written NULL: the newest one by name.
- */
-static void keep_bound(struct record_trigger *t, const char *written)
+/* The oldest captures make room, whatever the clock does; the youngest one stays. */
+static void keep_bound(struct record_trigger *t)
 {
 	int fd = t->most_bytes ? open(t->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	uint64_t total = 0, excess;
-	glob_t found = { 0 };
-	size_t left;
+	struct capture *captures;
+	size_t nr, left;
 
 	if (fd < 0)
 		return;
 	excess = kb_disk_missing(fd, KB_KEEP_FREE_USUAL);
 	close(fd);
-	if (!list_captures(t, &found)) {
-		left = found.gl_pathc;
-		qsort(found.gl_pathv, left, sizeof(*found.gl_pathv), by_name);
-		written = written ?: found.gl_pathv[left - 1];
-		for (size_t i = 0; i < found.gl_pathc; i++)
-			total += sides_bytes(found.gl_pathv[i]);
-		if (total > t->most_bytes && total - t->most_bytes > excess)
-			excess = total - t->most_bytes;
-		for (size_t i = 0; i < found.gl_pathc && (excess || left > t->most); i++) {
-			const char *path = found.gl_pathv[i];
-			uint64_t bytes = sides_bytes(path);
+	nr = left = list_captures(t, &captures);
+	forget_own(t, captures, nr);
+	for (size_t i = 0; i < nr; i++)
+		total += sides_bytes(captures[i].path);
+	if (total > t->most_bytes && total - t->most_bytes > excess)
+		excess = total - t->most_bytes;
+	for (size_t i = 0; i + 1 < nr && (excess || left > t->most); i++) {
+		uint64_t bytes = sides_bytes(captures[i].path);
 
-			if (!strcmp(name_of(path), name_of(written)))
-				continue;
-			left--;
-			if (unlink(path))
-				continue;
-			sides_remove(path);
-			excess -= bytes < excess ? bytes : excess;
-			t->removed++;
-		}
+		if (unlink(captures[i].path))
+			continue;
+		left--;
+		sides_remove(captures[i].path);
+		excess -= bytes < excess ? bytes : excess;
+		t->removed++;
 	}
-	globfree(&found);
+	release_captures(captures, nr);
 	tell_removed(t);
 }
 
@@ -353,12 +434,11 @@ static void write_due(struct record_trigger *t, const struct kb_fired *fired, ui
 	const struct kb_fired first = fired[0];
 	struct kb_watch_written written;
 	struct record_output output;
-	bool is_written = false;
 	char path[PATH_MAX];
 	struct kb_error err;
 
 	record_output_init(&output);
-	keep_bound(t, NULL);
+	keep_bound(t);
 	if (!choose_path(t, path) || record_output_open(&output, path)) {
 		cli_warn("nothing was written of this: %s: %s", first.trigger->text, first.reason);
 		kb_watch_drop(t->watch);
@@ -370,7 +450,7 @@ static void write_due(struct record_trigger *t, const struct kb_fired *fired, ui
 	} else if (record_output_commit(&output)) {
 		t->failed = true;
 	} else {
-		is_written = true;
+		add_own(t, path);
 		link_symbols(t, &output);
 		if (t->bundler)
 			bundler_begin(t->bundler, path);
@@ -378,7 +458,7 @@ static void write_due(struct record_trigger *t, const struct kb_fired *fired, ui
 		t->failed |= !written.has_moment || written.damaged;
 	}
 	record_output_close(&output);
-	keep_bound(t, is_written ? path : NULL);
+	keep_bound(t);
 }
 
 /* What was not seen is said as soon as it is known, and then now and then. */
@@ -452,5 +532,6 @@ void record_trigger_close(struct record_trigger *t)
 	if (t->symbols)
 		unlink(t->symbols);
 	free(t->symbols);
+	free(t->own);
 	record_trigger_init(t);
 }

@@ -38,6 +38,12 @@ enum {
 
 #define RECORD_TRIGGER_FOLDER	"kbarman.triggers"	/* the default of -o */
 
+/* A capture of this recording. Its time is that of the clock, unless that was set back. */
+struct record_trigger_own {
+	uint64_t inode;
+	int64_t ns;
+};
+
 struct record_trigger {
 	struct kb_triggers *triggers;	/* NULL: there are none */
 	struct kb_watch_options how;
@@ -45,6 +51,9 @@ struct record_trigger {
 	unsigned long long most_bytes;	/* of the folder; 0: no bound, */
 	unsigned long most;		/* ... and captures */
 	uint64_t removed, removed_told;	/* captures, to keep the bound */
+	struct record_trigger_own *own;	/* those that are there, by their inodes */
+	size_t nr_own, room_own;
+	int64_t last_ns;		/* of the youngest */
 	const char *folder;
 	struct bundler *bundler;	/* NULL: symbols are not saved */
 	struct kb_watch *watch;
