@@ -46,6 +46,7 @@ class Watcher:
         with open(self.said, "wb") as said:
             self.child = subprocess.Popen([tap.KBARMAN, verb, *args], cwd=tmp, env=env or fake(),
                                           stderr=said)
+        tap.ENDINGS.append(self.child.kill)
         self.wait_for("watching for")
 
     def wait_for(self, text):

@@ -87,6 +87,9 @@ def read_all(fd):
     return said
 
 
+ENDINGS = []    # called behind each test: they end what one that failed has left running
+
+
 def main(namespace):
     """Run every function of the namespace that takes one argument, `tmp`; if the command names some, those."""
     tests = [(name, f) for name, f in namespace.items()
@@ -106,6 +109,8 @@ def main(namespace):
             for line in traceback.format_exc().splitlines():
                 print(f"# {line}")
         finally:
+            while ENDINGS:
+                ENDINGS.pop()()
             shutil.rmtree(tmp, ignore_errors=True)
         print(f"{result} {number} - {name}{suffix}", flush=True)
     print(f"1..{len(tests)}")
