@@ -96,12 +96,15 @@ static int add_tile(struct latency *latency, const struct kb_tile *tile)
 	struct kb_cpu_tiles *cpu = &latency->cpus[tile->core];
 	int64_t start = kb_wanted_nearest(&latency->wanted, tile->start);
 
+	uint64_t ns = (uint64_t)kb_wanted_nearest(&latency->wanted, tile->end) - (uint64_t)start;
+
 	if (!cpu->seen) {
 		cpu->seen = true;
-		cpu->first = start;
+		cpu->first = cpu->last = start;
 	}
-	cpu->last = kb_wanted_nearest(&latency->wanted, tile->end);
-	cpu->ns[tile->kind] += (uint64_t)cpu->last - (uint64_t)start;
+	/* Tiles are in a row. But the wanted time moves if a record comes that is before all others. */
+	cpu->last = (int64_t)((uint64_t)cpu->last + ns);
+	cpu->ns[tile->kind] += ns;
 	return kb_history_add(latency->history, tile) ?:
 	       kb_interrupts_add(latency->interrupts, tile, latency->last_timestamp) ?:
 	       kb_halting_add(latency->halting, tile);
