@@ -282,9 +282,10 @@ def browser_shows_what_it_shows_of_the_full_page(tmp):
         exact = ["tasks", "idle", "lost", "nodes", "marks", "labels"]
         if other["full"]:
             exact += ["busy", "rates", "notes", "slices", "samples", "handlers", "wakeups", "arrows", "values"]
+            assert "does not say how long tasks waited" in other["says"], other["says"]
             assert sum(map(len, other["slices"])) > 5 and other["says"].startswith("each record in view is shown, of ")
         else:
-            assert re.match(r"thinned: [\d,]+ records in cells of [\d.]+ \S+; zoom in to less than [\d.]+ \S+ to see each$",
+            assert re.match(r"thinned: [\d,]+ records in cells of [\d.]+ \S+; zoom in to less than [\d.]+ \S+ to see each;",
                             other["says"]), other["says"]
         if where == (0, 1):
             exact += ["levels", "totals"]

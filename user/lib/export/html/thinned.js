@@ -354,8 +354,9 @@ class Thinned {
   say(start, end) {
     const { records } = this.tables.facts;
     const least = this.longest((start + end) / 2), digit = 10 ** Math.floor(Math.log10(Math.max(least, 1)) - 1);
-    byId('thinned').textContent = this.isFull ? `each record in view is shown, of ${count(records)}` :
+    const shown = this.isFull ? `each record in view is shown, of ${count(records)}` :
       this.loading !== undefined ? 'reading the records in view …' :
         `thinned: ${count(records)} records in cells of ${duration(this.tables.thinned.cell)}; zoom in to less than ${duration(Math.floor(least / digit) * digit)} to see each`;
+    byId('thinned').textContent = `${shown}; this page does not say how long tasks waited, kbarman report --latency does`;
   }
 }
