@@ -258,6 +258,31 @@ def a_session_that_writes_much_does_not_cost_another_its_captures(tmp):
     assert set(rare) < set(captures(tmp)), captures(tmp)
 
 
+def what_only_looks_like_a_capture_changes_nothing(tmp):
+    """Neither numbers nor bounds come from such names, and nothing of them goes."""
+    configure(tmp, "folder_max = 6M", "file_max = 1M\nfile_time = 1s\nbuffer = 1M")
+    folder = os.path.join(tmp, "caps")
+    os.mkdir(folder)
+    names = [name + suffix for suffix in (".cap", ".part") for name in (
+        "all-18446744073709551615-20260101T000000Z", "all-99999999999999999999999-20260101T000000Z",
+        "all-1-20260101T000000Z", "all-00000500-20260101T000000Z-notes", "all-00000500-", "all-00000500-copy",
+        "all--0000500-20260101T000000Z")]
+    for name in names:
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(bytes(1 << 20))
+    if os.geteuid() == 0:
+        names.append("other-00000600-20260101T000000Z.cap")
+        with open(os.path.join(folder, names[-1]), "wb") as file:
+            file.write(bytes(1 << 20))
+        os.chown(file.name, 1, 1)
+    with Running(tmp, env=fake(FAKE_RATE=200)):
+        until(lambda: json.loads(agent(tmp, "--status", "--json").stdout)["removed.files"] > 0, "nothing is removed")
+    there = set(os.listdir(folder))
+    assert set(names) <= there, set(names) - there
+    made = {int(name.split("-")[1]) for name in there - set(names) if name.endswith(".cap")}
+    assert made and max(made) < 500, made
+
+
 def what_others_need_of_the_disk_is_kept_free(tmp):
     """More than it has: all captures but the newest go."""
     configure(tmp, "keep_free = 1000000G", "file_time = 1s")

@@ -23,6 +23,8 @@
 #define WHOLE		".cap"
 #define LOCK		".lock"		/* has the number of the next file */
 #define LAST		".last-"	/* a session follows */
+#define TIME_SHAPE	"00000000T000000Z"
+#define DIGITS_MAX	18		/* of a number: there is always a next one */
 #define BLOCK_BYTES	512		/* of st_blocks */
 #define SAY_AGAIN_MS	3600000		/* between two messages that files were removed */
 
@@ -59,9 +61,11 @@ static const char *suffix_of(const char *name)
 	return dot ? dot : "";
 }
 
+/* SESSION-NUMBER-TIME.cap or .part, as agent_folder_create() makes them; others have nothing to do with it. */
 static bool parse_name(const char *name, struct agent_file *file)
 {
 	const char *suffix = suffix_of(name), *dash = strchr(name, '-');
+	size_t digits;
 	char *end;
 
 	file->part = !strcmp(suffix, PART);
@@ -72,7 +76,13 @@ static bool parse_name(const char *name, struct agent_file *file)
 	file->session[dash - name] = '\0';
 	snprintf(file->name, sizeof(file->name), "%s", name);
 	file->number = strtoull(dash + 1, &end, 10);
-	return end > dash + 1 && *end == '-';
+	digits = strspn(dash + 1, "0123456789");
+	if (digits < 8 || digits > DIGITS_MAX || *end++ != '-')
+		return false;
+	for (const char *at = TIME_SHAPE; *at; at++, end++)
+		if (*at == '0' ? *end < '0' || *end > '9' : *end != *at)
+			return false;
+	return end == suffix;
 }
 
 char *agent_folder_path(const struct agent_folder *folder, const char *name, char *path)
@@ -101,6 +111,8 @@ int agent_folder_list(struct agent_folder *folder, struct agent_file **files)
 	struct agent_file *list = NULL;
 	size_t nr = 0, max = 0;
 	struct dirent *entry;
+	struct stat of_folder;
+	uid_t owner;
 	int fd = openat(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
@@ -112,6 +124,7 @@ int agent_folder_list(struct agent_folder *folder, struct agent_file **files)
 			close(fd);
 		return -error;
 	}
+	owner = fstat(dirfd(dir), &of_folder) ? geteuid() : of_folder.st_uid;
 	while ((entry = readdir(dir))) {
 		struct stat st;
 
@@ -122,7 +135,7 @@ int agent_folder_list(struct agent_folder *folder, struct agent_file **files)
 		}
 		if (!parse_name(entry->d_name, &list[nr]) ||
 		    fstatat(folder->fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
-		    !S_ISREG(st.st_mode))
+		    !S_ISREG(st.st_mode) || (st.st_uid != geteuid() && st.st_uid != owner))
 			continue;
 		list[nr].bytes = (uint64_t)st.st_blocks * BLOCK_BYTES;
 		list[nr].changed_ns = st.st_mtim.tv_sec * KB_NS_PER_S + st.st_mtim.tv_nsec;
