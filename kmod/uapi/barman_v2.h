@@ -122,11 +122,15 @@ struct bm_kbarman_tasks {
 	__u32 reserved;			/* 0 */
 };
 
+#define BM_KBARMAN_TASKS_SIZE_VER0	16
+
 struct bm_kbarman_task {
 	__u32 task_id;
 	__u32 tgid;			/* thread group (process) id */
 	__u64 exit_timestamp;		/* 0 while the task lives */
 };
+
+#define BM_KBARMAN_TASK_SIZE_VER0	16
 
 struct bm32_protocol_header_mmap_layout {
 	__u64 timestamp;
@@ -400,7 +404,8 @@ struct bm_kbarman_callchain {
  *
  * The value of each register in `registers` follows this struct, lowest number first: __u64 each.
  * Bit n is register n of DWARF, of the task's own machine (a task of 32 bits on amd64 has the
- * registers of i386), and bit BM_KBARMAN_REGISTER_PC the program counter. `scanned` bytes
+ * registers of i386), and bit BM_KBARMAN_REGISTER_PC the program counter. The stack pointer is
+ * register 7 of amd64, 4 of i386, 31 of arm64, 13 of arm, 2 of RISC-V, 15 of s390x. `scanned` bytes
  * of the stack follow, from the stack pointer on, which is rounded down to 4 words. They come in
  * chunks, which end at addresses that are multiples of 64 words, the last one earlier. Each chunk
  * is a __u64 and the words whose bits are set in it, bit 0 for the first word of the chunk: those

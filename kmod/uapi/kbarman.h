@@ -110,8 +110,8 @@
  *
  * Facts
  * -----
- * What Barman has no field for is in the string table, as strings "kbarman.KEY=VALUE". Besides
- * those that other parts of this text name:
+ * What Barman has no field for is in the string table, as strings "kbarman.KEY=VALUE", which a
+ * reader finds by going from string to string. Besides those that other parts of this text name:
  *
  *	ext=1			records have the extensions that barman_v2.h describes
  *	host, release, machine	as uname(2) has them

@@ -15,7 +15,7 @@
 #define CORES	3
 #define TASKS	5
 #define MAPS	7
-#define STRINGS	100
+#define STRINGS	400
 #define SERIES	2
 #define RING	8192
 
@@ -81,6 +81,42 @@ static void parts(void)
 	tap_is_string(kb_mapped_string(&mapped, 5), "abc", "strings_are_found");
 	tap_ok(!kb_mapped_string(&mapped, 9) && !kb_mapped_string(&mapped, ~0U),
 	       "strings_that_are_not_there_yet_are_not");
+}
+
+/* Facts of tasks in the room for strings, of @size bytes, each of which has @element bytes. */
+static int view_tasks(uint32_t size, uint32_t element)
+{
+	const uint32_t offset = sizeof(struct bm_protocol_header_start) + 32;
+	const struct bm_kbarman_tasks head = { size, element, TASKS, 0 };
+	const struct bm_kbarman_task fact = { .task_id = 11, .tgid = 10, .exit_timestamp = 7 };
+	struct bm_protocol_header_start *start = (void *)bytes;
+	char *strings = (char *)bytes + sizeof(*start);
+
+	build();
+	memset(bytes + offset, 0xa5, STRINGS - 32);
+	start->string_table_length = (uint32_t)snprintf(strings, 32, "kbarman.tasks=%u", offset) + 1;
+	memcpy(bytes + offset, &head, sizeof(head));
+	memcpy(bytes + offset + size + element, &fact, sizeof(fact));
+	return view(sizeof(bytes));
+}
+
+static void facts_of_tasks(void)
+{
+	const struct bm_kbarman_task *fact;
+	bool good = true;
+
+	tap_ok(!view(sizeof(bytes)) && !kb_mapped_task(&mapped, 1), "tasks_may_have_no_facts");
+	for (uint32_t size = BM_KBARMAN_TASKS_SIZE_VER0; size <= 32; size += 8)
+		for (uint32_t element = BM_KBARMAN_TASK_SIZE_VER0; element <= 32; element += 8) {
+			good &= !view_tasks(size, element);
+			fact = kb_mapped_task(&mapped, 1);
+			good &= fact && fact->task_id == 11 && fact->tgid == 10 && fact->exit_timestamp == 7 &&
+				!kb_mapped_task(&mapped, TASKS);
+		}
+	tap_ok(good, "facts_of_tasks_may_be_longer_than_this_program_knows");
+	tap_ok(view_tasks(8, 16) == -EBADMSG && view_tasks(16, 8) == -EBADMSG &&
+	       view_tasks(16, 20) == -EBADMSG && view_tasks(16, 400) == -EBADMSG,
+	       "facts_of_tasks_that_have_no_room_are_refused");
 }
 
 static void refusals(void)
@@ -275,6 +311,7 @@ static void running_ring(void)
 int main(void)
 {
 	parts();
+	facts_of_tasks();
 	refusals();
 	still_ring();
 	interrupted_copy();

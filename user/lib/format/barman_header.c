@@ -395,20 +395,20 @@ static void read_task_pages(struct kb_barman *b, uint64_t offset)
 	uint64_t size, element;
 	uint32_t count, i;
 
-	if (offset >= BARMAN_AT_STRINGS && offset < end && offset % 8 == 0 && end - offset >= 16)
-		at = header_at(b, offset, 16, NULL);
+	if (offset >= BARMAN_AT_STRINGS && offset < end && offset % 8 == 0 && end - offset >= BM_KBARMAN_TASKS_SIZE_VER0)
+		at = header_at(b, offset, BM_KBARMAN_TASKS_SIZE_VER0, NULL);
 	if (!at)
 		goto err_place;
 	size = kb_load32(at, swap);
 	element = kb_load32(at + 4, swap);
 	count = kb_load32(at + 8, swap);
-	if (size < 16 || element < sizeof(struct bm_kbarman_task) || size > end - offset ||
+	if (size < BM_KBARMAN_TASKS_SIZE_VER0 || element < BM_KBARMAN_TASK_SIZE_VER0 || size > end - offset ||
 	    count > (end - offset - size) / element)
 		goto err_place;
 	for (i = 0; i < count && i < b->header.nr_tasks; i++) {
 		struct kb_task *task = &b->header.tasks[i];
 
-		at = header_at(b, offset + size + i * element, sizeof(struct bm_kbarman_task), NULL);
+		at = header_at(b, offset + size + i * element, BM_KBARMAN_TASK_SIZE_VER0, NULL);
 		if (!at)
 			goto err_place;
 		if (kb_load32(at, swap) != task->task_id)

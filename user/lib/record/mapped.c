@@ -52,11 +52,12 @@ static int view_tasks(struct kb_mapped *m, struct kb_error *err)
 	if (!string)
 		return 0;
 	offset = strtoull(string + sizeof(key) - 1, NULL, 10);
-	if (offset < sizeof(*m->header) || offset % 8 || offset > end || end - offset < sizeof(*tasks))
+	if (offset < sizeof(*m->header) || offset % 8 || offset > end ||
+	    end - offset < BM_KBARMAN_TASKS_SIZE_VER0)
 		return not_usable(err, "its facts of tasks are not in the room for strings");
 	tasks = (const void *)((const uint8_t *)m->bytes + offset);
-	if (tasks->size < sizeof(*tasks) || tasks->size % 8 || tasks->element_size % 8 ||
-	    tasks->element_size < sizeof(struct bm_kbarman_task) || tasks->size > end - offset ||
+	if (tasks->size < BM_KBARMAN_TASKS_SIZE_VER0 || tasks->size % 8 ||
+	    tasks->element_size < BM_KBARMAN_TASK_SIZE_VER0 || tasks->element_size % 8 || tasks->size > end - offset ||
 	    tasks->count > (end - offset - tasks->size) / tasks->element_size)
 		return not_usable(err, "its facts of tasks are not in the room for strings");
 	m->more_tasks = (const uint8_t *)tasks + tasks->size;
