@@ -77,13 +77,14 @@ static noinline bool losses_record(struct kbarman_ring *ring)
 			return false;
 		}
 	}
-	losses_bookmark(ring);
+	if (i)
+		losses_bookmark(ring);
 	return true;
 }
 
 static struct kbarman_slot record_begin(struct kbarman_ring *ring, unsigned long length)
 {
-	if (unlikely(kbarman_ring_owes(ring) != KBARMAN_LOST_REASONS) && !losses_record(ring))
+	if (unlikely(kbarman_ring_is_owing(ring)) && !losses_record(ring))
 		return (struct kbarman_slot) { .record = NULL };
 	return kbarman_ring_reserve(ring, length);
 }

@@ -192,7 +192,7 @@ static void open_short(struct kbarman_ring *ring, unsigned long position)
 	WRITE_ONCE(ring->short_limit, called ? closed : limit);
 	WRITE_ONCE(ring->called_limit, called ? limit : closed);
 	barrier();
-	if (unlikely(kbarman_ring_owes(ring) != KBARMAN_LOST_REASONS || READ_ONCE(ring->closed)))
+	if (unlikely(kbarman_ring_is_owing(ring) || READ_ONCE(ring->closed)))
 		kbarman_ring_close_short(ring);
 }
 
@@ -200,6 +200,7 @@ void kbarman_ring_owe(struct kbarman_ring *ring, enum kbarman_loss reason, long 
 {
 	struct kbarman_owed *owed = &ring->owed[reason];
 
+	local_add(lost, &ring->owing);
 	/* Who comes in between may take them with the time of an earlier gap: never too late. */
 	if (local_add_return(lost, &owed->records) == lost || since < READ_ONCE(owed->since))
 		WRITE_ONCE(owed->since, since);
@@ -220,10 +221,16 @@ enum kbarman_loss kbarman_ring_owes(const struct kbarman_ring *ring)
 
 long kbarman_ring_take_owed(struct kbarman_ring *ring, enum kbarman_loss reason, u64 *since)
 {
-	/* In this order: what is lost in between is younger. */
-	*since = READ_ONCE(ring->owed[reason].since);
-	barrier();
-	return local_xchg(&ring->owed[reason].records, 0);
+	long lost;
+
+	/* In this order: what is lost in between is younger. A long of 32 bits loads halves. */
+	do {
+		*since = READ_ONCE(ring->owed[reason].since);
+		barrier();
+	} while (BITS_PER_LONG == 32 && *since != READ_ONCE(ring->owed[reason].since));
+	lost = local_xchg(&ring->owed[reason].records, 0);
+	local_add(-lost, &ring->owing);
+	return lost;
 }
 
 /*

@@ -89,6 +89,7 @@ struct kbarman_ring {
 	local_t nested;		/* written by others */
 	local_t lost[KBARMAN_LOST_REASONS];
 	struct kbarman_owed owed[KBARMAN_LOST_REASONS];
+	local_t owing;		/* the sum of their records; for a moment more, never less */
 	unsigned long called_limit; /* as short_limit, where the clock has to be called. One of
 				 * the two is closed */
 
@@ -216,6 +217,12 @@ bool kbarman_ring_lose(struct kbarman_ring *ring, enum kbarman_loss reason);
  * at @since. So the next record does not go the short way. Context: as kbarman_ring_reserve().
  */
 void kbarman_ring_owe(struct kbarman_ring *ring, enum kbarman_loss reason, long lost, u64 since);
+
+/* True: losses are to be reported. It may be true a moment too long. Context: owning CPU. */
+static __always_inline bool kbarman_ring_is_owing(const struct kbarman_ring *ring)
+{
+	return local_read(&ring->owing);
+}
 
 /* The reason whose losses are to be reported first; KBARMAN_LOST_REASONS: there are none. */
 enum kbarman_loss kbarman_ring_owes(const struct kbarman_ring *ring);

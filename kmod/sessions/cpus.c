@@ -19,9 +19,9 @@
 #include "pmu/pmu.h"
 #include "ring/record.h"
 #include "session.h"
+#include "sessions/attach.h"
 #include "sessions/cpus.h"
 #include "sessions/rings.h"
-#include "sessions/attach.h"
 #include "stacks/callchain.h"
 
 LIST_HEAD(kbarman_running_sessions);
@@ -53,6 +53,11 @@ static void cpu_begin_here(void *data)
 		return;
 	kbarman_ring_open(ring);
 	kbarman_sources_begin_here(here);
+	/* The CPU is back without its counters, which had said that it is offline. */
+	if (!here->counters.ready && here->counters.told == KBARMAN_STOPPED_OFFLINE + 1) {
+		here->counters.told = 0;
+		here->told_offline = true;
+	}
 	if (here->told_offline)
 		kbarman_record_counter(ring, 0, KBARMAN_SERIES_STOPPED, 0);
 	here->told_offline = false;
@@ -141,6 +146,7 @@ static int cpu_comes(unsigned int cpu)
 	struct kbarman_session *session;
 
 	cpumask_set_cpu(cpu, cpus_here);
+	smp_mb__after_atomic();	/* pairs with that of kbarman_cpus_start() */
 	rcu_read_lock();
 	list_for_each_entry_rcu(session, &kbarman_running_sessions, running_list)
 		queue_work(kbarman_wq, &session->cpus_changed);
@@ -157,6 +163,7 @@ static int cpu_goes(unsigned int cpu)
 	list_for_each_entry_rcu(session, &kbarman_running_sessions, running_list)
 		kbarman_sources_cpu_goes(session);
 	cpumask_clear_cpu(cpu, cpus_here);
+	smp_mb__after_atomic();	/* as above */
 	list_for_each_entry_rcu(session, &kbarman_running_sessions, running_list) {
 		local_irq_save(flags);
 		cpu_end_here(session);
@@ -228,6 +235,7 @@ int kbarman_cpus_start(struct kbarman_session *session, struct kbarman_start *re
 	spin_lock(&running_lock);
 	list_add_tail_rcu(&session->running_list, &kbarman_running_sessions);
 	spin_unlock(&running_lock);
+	smp_mb();	/* a CPU that is not seen here sees the session: cpu_comes(), cpu_goes() */
 	for_each_cpu_and(cpu, session->cpus, cpus_here) {
 		if (!kbarman_rings_find(session, cpu))
 			continue;
