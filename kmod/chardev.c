@@ -89,6 +89,7 @@ union argument {
 	struct kbarman_sessions sessions;
 	struct kbarman_choose choose;
 	struct kbarman_adopt adopt;
+	struct kbarman_turn turn;
 };
 
 /* On whose descriptor a call is made. */
@@ -159,14 +160,17 @@ static long call_query(const struct caller *caller, union argument *argument)
 	return kbarman_session_query(caller->session, caller->file, &argument->query);
 }
 
+static bool counts_between_samples(const struct kbarman_configure *config)
+{
+	return config->flags & KBARMAN_CONFIGURE_COUNT_SWITCH || config->count_ns;
+}
+
 static int config_check(const struct kbarman_configure *config)
 {
-	u32 flags = KBARMAN_CONFIGURE_FREQ | KBARMAN_CONFIGURE_FALLBACK |
-		    KBARMAN_CONFIGURE_INHERIT | KBARMAN_CONFIGURE_CHAIN |
+	u32 flags = KBARMAN_CONFIGURE_INHERIT | KBARMAN_CONFIGURE_CHAIN |
 		    KBARMAN_CONFIGURE_CHAIN_SWITCH | KBARMAN_CONFIGURE_COUNT_SWITCH |
-		    KBARMAN_CONFIGURE_PER_CORE | KBARMAN_CONFIGURE_REUSE;
+		    KBARMAN_CONFIGURE_REUSE;
 	bool counters = config->sources & KBARMAN_SOURCE_PMU;
-	bool counts = config->flags & KBARMAN_CONFIGURE_COUNT_SWITCH || config->count_ns;
 
 	if (config->flags & ~flags || config->sources & ~KBARMAN_SOURCE_ALL ||
 	    config->mode > KBARMAN_MODE_STREAM || config->reserved)
@@ -181,13 +185,9 @@ static int config_check(const struct kbarman_configure *config)
 		return -EINVAL;
 	if (config->stack_ns && !(config->flags & KBARMAN_CONFIGURE_CHAIN_STACK))
 		return -EINVAL;
-	if (config->turn_ms && (!(config->flags & KBARMAN_CONFIGURE_COUNT_SWITCH) ||
-				config->turn_ms < KBARMAN_TURN_MS_MIN ||
-				config->turn_ms > KBARMAN_TURN_MS_MAX))
-		return -EINVAL;
 	if (config->max_stack && !(config->flags & KBARMAN_CONFIGURE_CHAIN))
 		return -EINVAL;
-	if (config->nr_events > BM_MAX_PMU_COUNTERS || config->nr_pids > MAX_PIDS ||
+	if (config->nr_events > KBARMAN_EVENTS_MAX || config->nr_pids > MAX_PIDS ||
 	    config->max_series > MAX_SERIES || config->max_stack > KBARMAN_MAX_STACK)
 		return -E2BIG;
 	if (config->ring_bytes && (config->ring_bytes < KBARMAN_RING_MIN ||
@@ -196,12 +196,10 @@ static int config_check(const struct kbarman_configure *config)
 	if (config->max_tasks > INT_MAX ||
 	    config->max_maps > INT_MAX || config->max_strings > INT_MAX)
 		return -EINVAL;
-	if (counters != (config->nr_events > 0) || counters != (config->sample > 0 || counts))
+	if (counters != (config->nr_events > 0) || (counts_between_samples(config) && !counters))
 		return -EINVAL;
 	if (config->count_ns && (config->count_ns < KBARMAN_COUNT_NS_MIN ||
 				 config->count_ns > KBARMAN_COUNT_NS_MAX))
-		return -EINVAL;
-	if (config->flags & KBARMAN_CONFIGURE_FREQ && config->sample > U32_MAX)
 		return -EINVAL;
 	if (strnlen(config->target_name, sizeof(config->target_name)) ==
 	    sizeof(config->target_name))
@@ -209,41 +207,98 @@ static int config_check(const struct kbarman_configure *config)
 	return 0;
 }
 
-/* Events of one group take turns together or not at all. The first one, which samples, does not. */
-static bool turns_are_valid(const struct kbarman_configure *config,
-			    const struct kbarman_event *events)
+/* Which parts of @given are taken: see struct kbarman_event in the UAPI header. */
+static bool attr_is_valid(const struct perf_event_attr *given)
 {
-	u32 i, turns = 0;
+	const struct perf_event_attr taken = {
+		.type = given->type,
+		.size = given->size,
+		.config = given->config,
+		.config1 = given->config1,
+		.config2 = given->config2,
+#ifdef PERF_ATTR_SIZE_VER8
+		.config3 = given->config3,
+#endif
+#ifdef PERF_ATTR_SIZE_VER9
+		.config4 = given->config4,
+#endif
+		.sample_period = given->sample_period,
+		.freq = given->freq,
+		.precise_ip = given->precise_ip,
+		.exclude_user = given->exclude_user,
+		.exclude_kernel = given->exclude_kernel,
+		.exclude_hv = given->exclude_hv,
+		.exclude_idle = given->exclude_idle,
+		.exclude_host = given->exclude_host,
+		.exclude_guest = given->exclude_guest,
+	};
+	u32 size = given->size ?: PERF_ATTR_SIZE_VER0;
 
-	for (i = 0; i < config->nr_events; i++) {
-		if (events[i].flags & KBARMAN_EVENT_GROUP) {
-			if ((events[i].flags ^ events[i - 1].flags) & KBARMAN_EVENT_TURN)
-				return false;
-		} else if (events[i].flags & KBARMAN_EVENT_TURN) {
-			turns++;
-		}
-	}
-	return config->turn_ms ? turns > 1 && !(events->flags & KBARMAN_EVENT_TURN) : !turns;
+	/* perf would take a larger period for a negative number. */
+	return !memcmp(&taken, given, sizeof(taken)) && given->sample_period <= S64_MAX &&
+	       (given->sample_period || !(given->freq || given->precise_ip)) &&
+	       (size >= sizeof(*given) ||
+		!memchr_inv((const char *)given + size, 0, sizeof(*given) - size));
 }
 
-/*
- * Without turns KBARMAN_EVENT_GROUP changes nothing: counters are pinned, and so all of them count
- * at the same time.
- */
+static int event_check(const struct kbarman_event *event)
+{
+	u32 size = event->attr.size ?: PERF_ATTR_SIZE_VER0;
+
+	if (size < PERF_ATTR_SIZE_VER0 || size > sizeof(event->attr_bytes) ||
+	    memchr_inv(event->attr_bytes + sizeof(event->attr), 0,
+		       sizeof(event->attr_bytes) - sizeof(event->attr)))
+		return -E2BIG;
+	if (event->flags & ~(KBARMAN_EVENT_ELSE | KBARMAN_EVENT_OPTIONAL | KBARMAN_EVENT_FALLBACK) ||
+	    event->turn > KBARMAN_TURNS_MAX || (event->turn && event->attr.sample_period) ||
+	    !event->name[0] ||
+	    strnlen(event->name, sizeof(event->name)) == sizeof(event->name))
+		return -EINVAL;
+	return attr_is_valid(&event->attr) ? 0 : -EINVAL;
+}
+
+/* What the events are together. */
 static int events_check(const struct kbarman_configure *config, const struct kbarman_event *events)
 {
-	u32 flags = KBARMAN_EVENT_NO_USER | KBARMAN_EVENT_NO_KERNEL | KBARMAN_EVENT_NO_HV |
-		    KBARMAN_EVENT_PRECISE | KBARMAN_EVENT_TURN;
-	u32 i;
+	bool samples = false, turns = false;
+	u32 i, counters = 0;
 
 	for (i = 0; i < config->nr_events; i++) {
-		if (events[i].flags & ~flags || !events[i].name[0] ||
-		    strnlen(events[i].name, sizeof(events[i].name)) == sizeof(events[i].name))
+		counters += !(events[i].flags & KBARMAN_EVENT_ELSE);
+		turns |= events[i].turn;
+		samples |= events[i].attr.sample_period;
+		if (!counters || (counters > 1 && events[i].attr.sample_period))
 			return -EINVAL;
-		/* Of all events but the first one. */
-		flags |= KBARMAN_EVENT_GROUP;
 	}
-	return turns_are_valid(config, events) ? 0 : -EINVAL;
+	if (counters > BM_MAX_PMU_COUNTERS)
+		return -E2BIG;
+	if ((turns && !(config->flags & KBARMAN_CONFIGURE_COUNT_SWITCH)) ||
+	    (counters && !samples && !counts_between_samples(config)))
+		return -EINVAL;
+	return 0;
+}
+
+/* The caller frees the result with kvfree(), or it is an ERR_PTR. */
+static struct kbarman_event *events_get(const struct kbarman_configure *config)
+{
+	u32 bytes = config->event_bytes, i;
+	struct kbarman_event *events;
+	int error = 0;
+
+	if (!element_is_good(config->nr_events, bytes, KBARMAN_EVENT_SIZE_VER0))
+		return ERR_PTR(-EINVAL);
+	events = kvcalloc(config->nr_events, sizeof(*events), GFP_KERNEL);
+	if (!events)
+		return ERR_PTR(-ENOMEM);
+	for (i = 0; i < config->nr_events && !error; i++)
+		error = element_get(&events[i], sizeof(*events), config->events_ptr, bytes, i) ?:
+			event_check(&events[i]);
+	if (!error)
+		error = events_check(config, events);
+	if (!error)
+		return events;
+	kvfree(events);
+	return ERR_PTR(error);
 }
 
 /* The CPUs of the __u64 words at cpus_ptr; all possible CPUs if there are no words. */
@@ -280,6 +335,7 @@ static long call_configure(const struct caller *caller, union argument *argument
 	u32 *pids;
 	int error = config_check(&wanted.config);
 
+	argument->configure.event_bytes = sizeof(*events);
 	if (error)
 		return error;
 	if (!alloc_cpumask_var(&wanted.cpus, GFP_KERNEL))
@@ -287,14 +343,11 @@ static long call_configure(const struct caller *caller, union argument *argument
 	error = config_get_cpus(&wanted.config, wanted.cpus);
 	if (error)
 		goto err_cpus;
-	events = array_get(wanted.config.events_ptr, wanted.config.nr_events, sizeof(*events));
+	events = events_get(&wanted.config);
 	if (IS_ERR(events)) {
 		error = PTR_ERR(events);
 		goto err_cpus;
 	}
-	error = events_check(&wanted.config, events);
-	if (error)
-		goto err_events;
 	pids = array_get(wanted.config.pids_ptr, wanted.config.nr_pids, sizeof(*pids));
 	if (IS_ERR(pids)) {
 		error = PTR_ERR(pids);
@@ -328,6 +381,11 @@ static long call_consume(const struct caller *caller, union argument *argument)
 
 	return kbarman_session_consume(caller->session, caller->file, consume->cpu,
 				       consume->position);
+}
+
+static long call_turn(const struct caller *caller, union argument *argument)
+{
+	return kbarman_session_turn(caller->session, caller->file, argument->turn.turn);
 }
 
 static long call_stats(const struct caller *caller, union argument *argument)
@@ -474,6 +532,7 @@ static const struct call calls[] = {
 	CALL(SESSIONS, sessions, false),
 	CALL(CHOOSE, choose, false),
 	CALL(ADOPT, adopt, false),
+	CALL(TURN, turn, true),
 };
 
 /* The call of that type, number and direction, whatever its struct's size is, or NULL. */

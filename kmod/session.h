@@ -42,7 +42,6 @@ struct kbarman_counters {
 				 * already, it has counted to its end */
 	u32 resting;		/* a bit for each event that does not count now, because others
 				 * have their turn. Changed by the CPU, with interrupts off */
-	bool fallback;		/* the first counter is cpu-clock, because there is no PMU */
 	bool published;		/* the capture has the entry of this CPU. The entry, and the next
 				 * two fields, do not change until the session ends */
 	unsigned int values;	/* of a sample: the CPU's counters */
@@ -101,12 +100,10 @@ struct kbarman_sleeps {
 
 /* Whose turn it is to be counted: pmu/turns.c. */
 struct kbarman_turns {
-	struct delayed_work next;
-	u8 nr;				/* 0: there are no turns */
-	u8 now;				/* 1 to `nr` */
-	u8 left;			/* turns of this round that are still to come: the first
-					 * ones of `order`, the last of these first */
-	u8 order[BM_MAX_PMU_COUNTERS];
+	u8 nr;				/* the highest one; 0: there are no turns */
+	u8 now;				/* 1 to `nr`; 0: nobody had a turn yet */
+	u64 given;			/* number of turns since the start */
+	u64 since;			/* timestamp of the last one */
 };
 
 /* Who has configured a session. */
@@ -138,7 +135,7 @@ struct kbarman_session {
 	bool going;			/* it runs, or its stop is not complete: for poll(), which
 					 * takes no lock */
 	bool kernel_addresses;		/* the owner may see kernel addresses (CAP_SYSLOG) */
-	bool fallback;			/* cpu-clock samples, because there is no PMU */
+	bool fallback;			/* a CPU counts an event with KBARMAN_EVENT_FALLBACK */
 	bool unsteady;			/* Linux found that the counter behind the timestamps can't
 					 * be trusted; set at stop */
 
@@ -147,7 +144,7 @@ struct kbarman_session {
 	 * `lock`.
 	 */
 	struct kbarman_configure config;	/* with defaults filled in and sizes rounded */
-	struct kbarman_event events[BM_MAX_PMU_COUNTERS];
+	struct kbarman_event *events;	/* [config.nr_events] */
 	cpumask_var_t cpus;
 	u32 chain_parts;		/* KBARMAN_CONFIGURE_CHAIN_* of which chains consist */
 	unsigned long *tasks;		/* bit = thread id: record this thread; NULL = record all.

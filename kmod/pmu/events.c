@@ -3,7 +3,6 @@
 #include <linux/device.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
-#include <linux/math64.h>
 #include <linux/perf_event.h>
 #include <linux/rcupdate.h>
 #include <linux/string.h>
@@ -12,86 +11,6 @@
 #include "pmu/overflow.h"
 #include "pmu/turns.h"
 #include "stacks/callchain.h"
-
-#define FALLBACK_MIN_NS		100000
-
-static bool event_is_hardware(const struct kbarman_event *event)
-{
-	return event->type != PERF_TYPE_SOFTWARE && event->type != PERF_TYPE_TRACEPOINT &&
-	       event->type != PERF_TYPE_BREAKPOINT;
-}
-
-/* What @flags of an event say of where it counts. */
-static void attr_exclude(struct perf_event_attr *attr, u32 flags)
-{
-	attr->exclude_user = !!(flags & KBARMAN_EVENT_NO_USER);
-	attr->exclude_kernel = !!(flags & KBARMAN_EVENT_NO_KERNEL);
-	attr->exclude_hv = !!(flags & KBARMAN_EVENT_NO_HV);
-}
-
-static struct perf_event_attr event_wanted_attr(const struct kbarman_event *wanted)
-{
-	struct perf_event_attr attr = {
-		.type = wanted->type,
-		.size = sizeof(attr),
-		.config = wanted->config,
-		.config1 = wanted->config1,
-		.config2 = wanted->config2,
-		.pinned = 1,
-		.disabled = !!(wanted->flags & KBARMAN_EVENT_TURN),
-		/*
-		 * What a virtual machine does is nothing that a task of this machine does. And a
-		 * host whose guests have the PMU to themselves (mediated vPMU) refuses events that
-		 * would count in them, or, while there are such events, guests.
-		 */
-		.exclude_guest = event_is_hardware(wanted),
-	};
-
-	attr_exclude(&attr, wanted->flags);
-	return attr;
-}
-
-/* The same for the counter of a CPU that samples. */
-static struct perf_event_attr event_sampling_attr(const struct kbarman_session *session,
-						  const struct kbarman_event *wanted)
-{
-	struct perf_event_attr attr = event_wanted_attr(wanted);
-
-	/* Also where it stands for the first event, and takes turns on other CPUs. */
-	attr.disabled = 0;
-	if (session->config.flags & KBARMAN_CONFIGURE_FREQ) {
-		attr.freq = 1;
-		attr.sample_freq = session->config.sample;
-	} else {
-		attr.sample_period = session->config.sample;
-	}
-	/* x86 refuses precise events that do not sample. */
-	attr.precise_ip = (wanted->flags & KBARMAN_EVENT_PRECISE) >> KBARMAN_EVENT_PRECISE_SHIFT;
-	/*
-	 * Without this Intel's PMU lets several precise samples wait in a buffer (large PEBS), and
-	 * only the last one of them comes to the overflow handler.
-	 */
-	attr.wakeup_events = attr.precise_ip ? 1 : 0;
-	return attr;
-}
-
-/* A period in cycles is used as a period in ns: the order of magnitude is right. */
-static struct perf_event_attr event_fallback_attr(const struct kbarman_session *session)
-{
-	u64 sample = session->config.sample;
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(struct perf_event_attr),
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.pinned = 1,
-		.sample_period = !sample ? 0 : session->config.flags & KBARMAN_CONFIGURE_FREQ ?
-					 max(div64_u64(NSEC_PER_SEC, sample), 1ULL) :
-					 max_t(u64, sample, FALLBACK_MIN_NS),
-	};
-
-	attr_exclude(&attr, session->events[0].flags);
-	return attr;
-}
 
 /*
  * PMUs that take config1 for the user address of a name and copy this name. With FUSE or
@@ -193,8 +112,9 @@ static bool event_is_forwarded(const struct perf_event *event, const struct perf
 
 /* Create an event that counts on @cpu from now on. Returns an ERR_PTR. */
 static struct perf_event *event_create(struct kbarman_session *session,
-				       struct perf_event_attr attr, int cpu)
+				       const struct kbarman_event *wanted, int cpu)
 {
+	struct perf_event_attr attr = wanted->attr;
 	perf_overflow_handler_t handler =
 		session->config.flags & KBARMAN_CONFIGURE_CHAIN ? kbarman_pmu_overflow_chain :
 								  kbarman_pmu_overflow;
@@ -203,6 +123,13 @@ static struct perf_event *event_create(struct kbarman_session *session,
 
 	if (error)
 		return ERR_PTR(error);
+	attr.pinned = 1;
+	attr.disabled = !!wanted->turn;
+	/*
+	 * Without this Intel's PMU lets several precise samples wait in a buffer (large PEBS), and
+	 * only the last one of them comes to the overflow handler.
+	 */
+	attr.wakeup_events = attr.precise_ip ? 1 : 0;
 	event = event_of_attr(&attr, cpu, attr.sample_period ? handler : NULL,
 			      per_cpu_ptr(session->each, cpu));
 	if (IS_ERR(event))
@@ -224,158 +151,69 @@ static struct perf_event *event_create(struct kbarman_session *session,
 	return ERR_PTR(error);
 }
 
-static bool session_is_per_core(const struct kbarman_session *session)
-{
-	return session->config.flags & KBARMAN_CONFIGURE_PER_CORE;
-}
-
-/*
- * True if a CPU whose PMU answers @error can do without event @i. -ENODEV is not among these
- * errors, because it also says that the CPU is gone.
- */
-static bool event_may_be_left_out(const struct kbarman_session *session, unsigned int i, int error)
-{
-	const struct kbarman_event *event = &session->events[i];
-	/* Kernels that know no PMU in the number of a generic event refuse the number. */
-	bool names_pmu = (event->type == PERF_TYPE_HARDWARE || event->type == PERF_TYPE_HW_CACHE) &&
-			 event->config >> 32;
-
-	return session_is_per_core(session) &&
-	       (error == -ENOENT || error == -EOPNOTSUPP || (error == -EINVAL && names_pmu));
-}
-
-/* True if @error of the first event says that no PMU can sample it. */
-static bool event_may_fall_back(const struct kbarman_session *session, int error)
-{
-	return session->config.flags & KBARMAN_CONFIGURE_FALLBACK &&
-	       event_is_hardware(&session->events[0]) &&
-	       (error == -ENOENT || error == -EOPNOTSUPP || error == -ENODEV);
-}
-
-/* ---- which event samples ---- */
-
-/*
- * The number of the PMU that the event names; 0: it names none, so that each CPU's own PMU counts
- * it. On most architectures the first PMU of CPUs has the number of raw events.
- */
-static u32 event_named_pmu(const struct kbarman_event *event)
-{
-	bool raw_is_any = IS_ENABLED(CONFIG_ARM) || IS_ENABLED(CONFIG_ARM64);
-
-	if (event->type == PERF_TYPE_HARDWARE || event->type == PERF_TYPE_HW_CACHE)
-		return event->config >> 32;
-	if (event->type == PERF_TYPE_RAW)
-		return raw_is_any ? 0 : PERF_TYPE_RAW;
-	return event->type < PERF_TYPE_MAX ? 0 : event->type;
-}
-
-/*
- * True if event @i samples on CPUs that count none of the events in front of it: it has their name,
- * or it is of the CPU's PMU and they are of others. All other events would sample with the period
- * of an event that the CPU has lost.
- */
-static bool event_may_sample(const struct kbarman_session *session, unsigned int i, int cpu)
-{
-	const struct kbarman_event *events = session->events;
-	u32 named, pmu = 0;
-	unsigned int j;
-
-	for (j = 0; j < i; j++) {
-		if (!strcmp(events[j].name, events[i].name))
-			continue;
-		named = event_named_pmu(&events[j]);
-		if (!named || !event_is_hardware(&events[i]))
-			return false;
-		if (!pmu)
-			pmu = event_counting_pmu(event_wanted_attr(&events[i]), cpu);
-		if (!pmu || named == pmu)
-			return false;
-	}
-	return true;
-}
-
 /* ---- the counters of a CPU ---- */
 
 bool kbarman_pmu_counts_name(const struct kbarman_session *session,
-			     const struct kbarman_counters *counters, unsigned int nr,
-			     const char *name)
+			     const struct kbarman_counters *counters, const char *name)
 {
 	unsigned int i;
 
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < counters->nr; i++)
 		if (!strcmp(session->events[counters->wanted[i]].name, name))
 			return true;
 	return false;
 }
 
 /*
- * True if the CPU need not try event @i. A CPU that comes online again has the events that its
- * entry names. Any other one need not try what it has by another event of the same name.
+ * Count the first one of the events from @i up to @end that the CPU accepts. -ENODEV also says that
+ * the CPU is gone; then it is the last error, too.
  */
-static bool counters_skip(const struct kbarman_session *session,
-			  const struct kbarman_counters *counters, unsigned int i)
+static int counters_take(struct kbarman_session *session, int cpu,
+			 struct kbarman_counters *counters, unsigned int i, unsigned int end,
+			 struct kbarman_start *report)
 {
-	if (counters->published)
-		return counters->nr == counters->values || counters->wanted[counters->nr] != i;
-	return session_is_per_core(session) &&
-	       kbarman_pmu_counts_name(session, counters, counters->nr, session->events[i].name);
-}
-
-/* Event @i as the next counter, or cpu-clock in its place. */
-static struct perf_event *counters_create(struct kbarman_session *session, int cpu,
-					  struct kbarman_counters *counters, unsigned int i)
-{
-	bool again = counters->published, first = !counters->nr;
-	bool samples = first && session->config.sample && event_may_sample(session, i, cpu);
-	const struct kbarman_event *wanted = &session->events[i];
 	struct perf_event *event;
-
-	if (!again || !first || !counters->fallback) {
-		event = event_create(session, samples ? event_sampling_attr(session, wanted) :
-							event_wanted_attr(wanted), cpu);
-		if (!IS_ERR(event) || again || i || session_is_per_core(session) ||
-		    !event_may_fall_back(session, PTR_ERR(event)))
-			return event;
-	}
-	event = event_create(session, event_fallback_attr(session), cpu);
-	if (!IS_ERR(event))
-		counters->fallback = true;
-	return event;
-}
-
-static void counters_add(const struct kbarman_session *session, struct kbarman_counters *counters,
-			 struct perf_event *event, unsigned int i)
-{
 	unsigned int at = counters->nr;
 
+	for (;; i++) {
+		report->event = i;
+		event = event_create(session, &session->events[i], cpu);
+		if (!IS_ERR(event))
+			break;
+		if (i + 1 == end || (event != ERR_PTR(-ENOENT) && event != ERR_PTR(-EOPNOTSUPP) &&
+				     event != ERR_PTR(-ENODEV)))
+			return PTR_ERR(event);
+	}
 	counters->events[at] = event;
 	local64_set(&counters->last[at], 0);
 	counters->released[at] = 0;
-	counters->turn[at] = event->attr.disabled ? kbarman_turns_of_event(session, i) : 0;
-	if (!counters->published)
-		counters->wanted[at] = i;
+	counters->wanted[at] = i;
+	counters->turn[at] = session->events[i].turn;
 	counters->nr = at + 1;
+	return 0;
 }
 
-/* The CPU can count none of the events. */
-static int counters_fall_back(struct kbarman_session *session, int cpu,
-			      struct kbarman_counters *counters)
+unsigned int kbarman_pmu_next_counter(const struct kbarman_session *session, unsigned int i)
 {
-	struct perf_event *event;
-	unsigned int i;
+	do
+		i++;
+	while (i < session->config.nr_events && session->events[i].flags & KBARMAN_EVENT_ELSE);
+	return i;
+}
 
-	for (i = 0; i < session->config.nr_events; i++)
-		if (event_is_hardware(&session->events[i]))
-			break;
-	if (i == session->config.nr_events ||
-	    !(session->config.flags & KBARMAN_CONFIGURE_FALLBACK))
+/* A counter for event @i or one of its alternatives, up to @end. */
+static int counters_add(struct kbarman_session *session, int cpu,
+			struct kbarman_counters *counters, unsigned int i, unsigned int end,
+			struct kbarman_start *report)
+{
+	const struct kbarman_event *wanted = &session->events[i];
+	bool optional = wanted->flags & KBARMAN_EVENT_OPTIONAL;
+	int error;
+
+	if (optional && kbarman_pmu_counts_name(session, counters, wanted->name))
 		return 0;
-	event = event_create(session, event_fallback_attr(session), cpu);
-	if (IS_ERR(event))
-		return PTR_ERR(event);
-	counters->fallback = true;
-	counters_add(session, counters, event, 0);
-	return 0;
+	error = counters_take(session, cpu, counters, i, end, report);
+	return optional && (error == -ENOENT || error == -EOPNOTSUPP) ? 0 : error;
 }
 
 void kbarman_pmu_settle(struct kbarman_counters *counters)
@@ -423,27 +261,23 @@ void kbarman_pmu_disable_events(struct kbarman_counters *counters)
 }
 
 static int counters_create_all(struct kbarman_session *session, int cpu,
-			       struct kbarman_start *report)
+			       struct kbarman_counters *counters, struct kbarman_start *report)
 {
-	struct kbarman_counters *counters = &per_cpu_ptr(session->each, cpu)->counters;
-	struct perf_event *event;
-	unsigned int i;
+	unsigned int i, end;
+	int error = 0;
 
 	report->cpu = cpu;
-	for (i = 0; i < session->config.nr_events; i++) {
-		if (counters_skip(session, counters, i))
-			continue;
-		report->event = i;
-		event = counters_create(session, cpu, counters, i);
-		if (!IS_ERR(event))
-			counters_add(session, counters, event, i);
-		else if (counters->published ||
-			 !event_may_be_left_out(session, i, PTR_ERR(event)))
-			return PTR_ERR(event);
+	/* A CPU that comes online again has the events that its entry names. */
+	for (i = 0; counters->published && i < counters->values && !error; i++)
+		error = counters_take(session, cpu, counters, counters->wanted[i],
+				      counters->wanted[i] + 1, report);
+	for (i = 0; !counters->published && i < session->config.nr_events && !error; i = end) {
+		end = kbarman_pmu_next_counter(session, i);
+		error = counters_add(session, cpu, counters, i, end, report);
 	}
+	if (error)
+		return error;
 	report->event = 0;
-	if (!counters->nr && !counters->published)
-		return counters_fall_back(session, cpu, counters);
 	return kbarman_turns_try(session, counters, report);
 }
 
@@ -459,7 +293,7 @@ int kbarman_pmu_create_events(struct kbarman_session *session, int cpu,
 	kbarman_pmu_settle(counters);
 	counters->ended = 0;
 	counters->resting = 0;
-	error = counters_create_all(session, cpu, report);
+	error = counters_create_all(session, cpu, counters, report);
 	if (error)
 		kbarman_pmu_release_events(counters);
 	return error;
@@ -476,16 +310,21 @@ int kbarman_pmu_check_frequency(const struct kbarman_session *session)
 		.disabled = 1,
 	};
 	struct perf_event *event;
+	unsigned int i;
+	u64 hz = 0;
 	int error;
 
-	if (!(session->config.flags & KBARMAN_CONFIGURE_FREQ) || !session->config.sample)
+	for (i = 0; i < session->config.nr_events; i++)
+		if (session->events[i].attr.freq)
+			hz = max_t(u64, hz, session->events[i].attr.sample_freq);
+	if (!hz)
 		return 0;
 	event = perf_event_create_kernel_counter(&dummy, cpumask_any(cpu_online_mask), NULL,
 						 kbarman_pmu_overflow, NULL);
 	/* The session's own events will report this error. */
 	if (IS_ERR(event))
 		return 0;
-	error = perf_event_period(event, session->config.sample);
+	error = perf_event_period(event, hz);
 	perf_event_release_kernel(event);
 	return error == -EINVAL ? -ERANGE : 0;
 }

@@ -6,8 +6,8 @@
  * and names the counter. So nothing is multiplexed, and every number is a count and not an
  * estimate. Counters that take turns (turns.c) do so because the session wants it.
  *
- * Sets may differ where the CPUs have PMUs of several kinds. The first counter of each set samples,
- * if it counts the first event of the list, or stands for it on its kind of CPUs.
+ * Sets may differ: each CPU takes, for each counter, the first one of its alternatives that it
+ * accepts.
  *
  * Context of all functions: task, session's lock held.
  */
@@ -17,8 +17,7 @@
 #include "session.h"
 
 /*
- * Create all events of @cpu. If one of them fails, @report says which one, and none is left. With
- * KBARMAN_CONFIGURE_PER_CORE events that the CPU can't count are left out, maybe all of them.
+ * Create all events of @cpu. If one of them fails, @report says which one, and none is left.
  */
 int kbarman_pmu_create_events(struct kbarman_session *session, int cpu,
 			      struct kbarman_start *report);
@@ -38,10 +37,12 @@ void kbarman_pmu_release_events(struct kbarman_counters *counters);
  */
 void kbarman_pmu_settle(struct kbarman_counters *counters);
 
-/* True if one of the CPU's first @nr counters counts an event named @name. */
+/* True if one of the CPU's counters counts an event named @name. */
 bool kbarman_pmu_counts_name(const struct kbarman_session *session,
-			     const struct kbarman_counters *counters, unsigned int nr,
-			     const char *name);
+			     const struct kbarman_counters *counters, const char *name);
+
+/* The event after the alternatives of the counter that begins with event @i. */
+unsigned int kbarman_pmu_next_counter(const struct kbarman_session *session, unsigned int i);
 
 /*
  * -ERANGE for a frequency above kernel.perf_event_max_sample_rate. perf itself checks this limit

@@ -19,7 +19,6 @@
 
 #define SOFTWARE_COUNTER	0x80000000U	/* in counter_types, ORed with PERF_COUNT_SW_* */
 #define TRACEPOINT_COUNTER	0xc0000000U	/* ORed with the tracepoint's number */
-#define FALLBACK_NAME		"cpu-clock"
 #define LOOK_EVERY		HZ		/* jiffies from one check for events without a place
 						 * on the PMU to the next */
 
@@ -78,12 +77,12 @@ static void counters_look(struct work_struct *work)
  */
 static u32 entry_counter_type(const struct perf_event *event, const struct kbarman_event *wanted)
 {
-	if (wanted->type == PERF_TYPE_SOFTWARE)
-		return SOFTWARE_COUNTER | wanted->config;
-	if (wanted->type == PERF_TYPE_TRACEPOINT)
-		return TRACEPOINT_COUNTER | wanted->config;
+	if (wanted->attr.type == PERF_TYPE_SOFTWARE)
+		return SOFTWARE_COUNTER | wanted->attr.config;
+	if (wanted->attr.type == PERF_TYPE_TRACEPOINT)
+		return TRACEPOINT_COUNTER | wanted->attr.config;
 	if (event->pmu->task_ctx_nr != perf_hw_context)
-		return wanted->config;
+		return wanted->attr.config;
 	/*
 	 * The event's number in the hardware, even if the event was requested by a generic number.
 	 */
@@ -92,38 +91,37 @@ static u32 entry_counter_type(const struct perf_event *event, const struct kbarm
 #elif defined(CONFIG_X86)
 	return event->hw.config & 0xffff;
 #else
-	return wanted->config;
+	return wanted->attr.config;
 #endif
 }
 
-/* The CPU counts, but neither the first event nor one that stands for it. */
+/* The CPU counts, but none of the first counter's events that take samples. */
 static void entry_tell_unsampled(struct kbarman_session *session, int cpu,
 				 const struct kbarman_counters *counters)
 {
 	char key[32];
 
-	if (!session->config.sample || !counters->nr || is_sampling_event(counters->events[0]))
+	if (!session->events[0].attr.sample_period || !counters->nr || is_sampling_event(counters->events[0]))
 		return;
 	snprintf(key, sizeof(key), "unsampled.%d.0", cpu);
 	kbarman_header_fact(session->capture, key, "%s", session->events[0].name);
 }
 
-/* The events that the CPU does not count, also not by another event of the same name. */
+/* The optional events that the CPU does not count, also not by another event of the same name. */
 static void entry_tell_uncounted(struct kbarman_session *session, int cpu,
 				 const struct kbarman_counters *counters)
 {
-	unsigned int i, nr = counters->fallback ? 0 : counters->values;
+	unsigned int i;
 	char key[32];
 
-	if (!(session->config.flags & KBARMAN_CONFIGURE_PER_CORE))
-		return;
-	for (i = 0; i < session->config.nr_events; i++) {
-		const char *name = session->events[i].name;
+	for (i = 0; i < session->config.nr_events; i = kbarman_pmu_next_counter(session, i)) {
+		const struct kbarman_event *event = &session->events[i];
 
-		if (kbarman_pmu_counts_name(session, counters, nr, name))
+		if (!(event->flags & KBARMAN_EVENT_OPTIONAL) ||
+		    kbarman_pmu_counts_name(session, counters, event->name))
 			continue;
 		snprintf(key, sizeof(key), "uncounted.%d.%u", cpu, i);
-		kbarman_header_fact(session->capture, key, "%s", name);
+		kbarman_header_fact(session->capture, key, "%s", event->name);
 	}
 }
 
@@ -134,21 +132,12 @@ static void entry_publish(struct kbarman_session *session, int cpu,
 		.configuration_timestamp = kbarman_clock(),
 		.num_counters = counters->nr,
 	};
-	struct kbarman_event fallback = {
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-	};
-	u32 flags = session->events[0].flags;
 	char key[32];
 	unsigned int i;
 
-	snprintf(fallback.name, sizeof(fallback.name), FALLBACK_NAME "%s",
-		 flags & KBARMAN_EVENT_NO_KERNEL ? ":u" :
-		 flags & KBARMAN_EVENT_NO_USER ? ":k" : "");
 	counters->values = counters->nr;
 	for (i = 0; i < counters->nr; i++) {
-		const struct kbarman_event *event = !i && counters->fallback ?
-			&fallback : &session->events[counters->wanted[i]];
+		const struct kbarman_event *event = &session->events[counters->wanted[i]];
 
 		settings.counter_types[i] = entry_counter_type(counters->events[i], event);
 		snprintf(key, sizeof(key), "counter.%d.%u", cpu, i);
@@ -156,10 +145,10 @@ static void entry_publish(struct kbarman_session *session, int cpu,
 		snprintf(key, sizeof(key), "turn.%d.%u", cpu, i);
 		if (counters->turn[i])
 			kbarman_header_fact(session->capture, key, "%u", counters->turn[i]);
-	}
-	if (counters->fallback) {
-		session->fallback = true;
-		kbarman_header_fact(session->capture, "fallback", FALLBACK_NAME);
+		if (event->flags & KBARMAN_EVENT_FALLBACK) {
+			session->fallback = true;
+			kbarman_header_fact(session->capture, "fallback", "%s", event->name);
+		}
 	}
 	entry_tell_uncounted(session, cpu, counters);
 	entry_tell_unsampled(session, cpu, counters);
@@ -175,7 +164,6 @@ static void counters_reset(struct kbarman_counters *counters)
 	int reason, i;
 
 	counters->published = false;
-	counters->fallback = false;
 	counters->values = 0;
 	counters->unsettled = false;
 	for (i = 0; i < BM_MAX_PMU_COUNTERS; i++) {
@@ -193,9 +181,6 @@ static int pmu_start(struct kbarman_session *session)
 {
 	int cpu, error;
 
-	/* perf would take a larger period for a negative number. */
-	if (session->config.sample > S64_MAX)
-		return -EINVAL;
 	error = kbarman_pmu_check_frequency(session);
 	if (error)
 		return error;
@@ -237,7 +222,7 @@ static void pmu_here_begin(struct kbarman_cpu *here)
 int kbarman_pmu_try(struct kbarman_session *session, int cpu, struct kbarman_start *report)
 {
 	struct kbarman_counters *counters = &per_cpu_ptr(session->each, cpu)->counters;
-	bool published = counters->published, fallback = counters->fallback;
+	bool published = counters->published;
 	int error;
 
 	if (!(session->config.sources & KBARMAN_SOURCE_PMU))
@@ -251,7 +236,6 @@ int kbarman_pmu_try(struct kbarman_session *session, int cpu, struct kbarman_sta
 	if (!error)
 		kbarman_pmu_release_events(counters);
 	counters->published = published;
-	counters->fallback = fallback;
 	return error;
 }
 
@@ -300,7 +284,6 @@ static void pmu_cpu_goes(struct kbarman_session *session)
 
 static void pmu_stop(struct kbarman_session *session)
 {
-	kbarman_turns_stop(session);
 	cancel_delayed_work_sync(&session->counters_look);
 }
 
@@ -325,6 +308,7 @@ static void pmu_tell(struct kbarman_session *session)
 
 	for_each_possible_cpu(cpu)
 		counters_tell_counted(session, cpu);
+	kbarman_turns_tell(session);
 }
 
 const struct kbarman_source kbarman_source_pmu = {

@@ -6,29 +6,15 @@
  * counted between these two records and the neighbouring turns is in no record, and told as such.
  */
 #include <linux/cpumask.h>
-#include <linux/jiffies.h>
 #include <linux/perf_event.h>
-#include <linux/random.h>
 #include <linux/smp.h>
-#include <linux/workqueue.h>
+#include <linux/string.h>
 
+#include "capture/header.h"
 #include "here.h"
 #include "pmu/overflow.h"
 #include "pmu/turns.h"
-
-u8 kbarman_turns_of_event(const struct kbarman_session *session, unsigned int i)
-{
-	const struct kbarman_event *events = session->events;
-	unsigned int j;
-	u8 turn = 0;
-
-	if (!(events[i].flags & KBARMAN_EVENT_TURN))
-		return 0;
-	for (j = 0; j <= i; j++)
-		if (events[j].flags & KBARMAN_EVENT_TURN && !(events[j].flags & KBARMAN_EVENT_GROUP))
-			turn++;
-	return turn;
-}
+#include "ring/clock.h"
 
 /* A bit for each counter that has @turn; 0: that has any. */
 static u32 turns_counters(const struct kbarman_counters *counters, u8 turn)
@@ -119,52 +105,21 @@ static void turn_begin(struct kbarman_session *session, int cpu)
 	smp_call_function_single(cpu, turn_take_first, kbarman_probe_data(session), true);
 }
 
-/* ---- which turn is next, and when ---- */
-
-/* In each round every group has one turn. */
-static void turns_draw(struct kbarman_turns *turns)
+int kbarman_turns_give(struct kbarman_session *session, u32 turn)
 {
-	unsigned int i, j;
-
-	if (turns->left) {
-		turns->now = turns->order[--turns->left];
-		return;
-	}
-	for (i = 0; i < turns->nr; i++) {
-		j = get_random_u32() % (i + 1);
-		turns->order[i] = turns->order[j];
-		turns->order[j] = i + 1;
-	}
-	turns->left = turns->nr - 1;
-	turns->now = turns->order[turns->left];
-}
-
-/* From two thirds to four thirds of what was asked for. */
-static unsigned long turns_length(const struct kbarman_session *session)
-{
-	u32 least = session->config.turn_ms * 2 / 3;
-
-	return msecs_to_jiffies(least + get_random_u32() % (least + 1));
-}
-
-static void turns_next(struct work_struct *work)
-{
-	struct kbarman_session *session = container_of(to_delayed_work(work),
-						       struct kbarman_session, turns.next);
-	unsigned long pause = 1;
+	struct kbarman_turns *turns = &session->turns;
 	int cpu;
 
-	/* Only try the lock: its holder may be waiting for this work to end. */
-	if (mutex_trylock(&session->lock)) {
-		turns_draw(&session->turns);
-		for_each_cpu(cpu, session->recording) {
-			turn_end(session, cpu);
-			turn_begin(session, cpu);
-		}
-		mutex_unlock(&session->lock);
-		pause = turns_length(session);
+	if (!turn || turn > turns->nr)
+		return -EINVAL;
+	turns->now = turn;
+	turns->given++;
+	turns->since = kbarman_clock();
+	for_each_cpu(cpu, session->recording) {
+		turn_end(session, cpu);
+		turn_begin(session, cpu);
 	}
-	schedule_delayed_work(&session->turns.next, pause);
+	return 0;
 }
 
 void kbarman_turns_start(struct kbarman_session *session)
@@ -172,16 +127,14 @@ void kbarman_turns_start(struct kbarman_session *session)
 	struct kbarman_turns *turns = &session->turns;
 	unsigned int i;
 
-	turns->nr = 0;
-	turns->left = 0;
+	memset(turns, 0, sizeof(*turns));
 	for (i = 0; i < session->config.nr_events; i++)
-		turns->nr = max(turns->nr, kbarman_turns_of_event(session, i));
-	INIT_DELAYED_WORK(&turns->next, turns_next);
-	if (turns->nr)
-		schedule_delayed_work(&turns->next, 0);
+		turns->nr = max_t(u32, turns->nr, session->events[i].turn);
 }
 
-void kbarman_turns_stop(struct kbarman_session *session)
+void kbarman_turns_tell(struct kbarman_session *session)
 {
-	cancel_delayed_work_sync(&session->turns.next);
+	if (session->turns.nr)
+		kbarman_header_fact(session->capture, "turned", "%llu,%llu", session->turns.given,
+				    session->turns.since);
 }

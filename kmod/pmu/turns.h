@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Turns: groups of counters that do not fit on the PMU together. The order and the lengths of the
- * turns are drawn, so that nothing which happens periodically stays with one group. All CPUs have
- * the same turn at the same time, give or take a moment.
+ * Turns: groups of counters that do not fit on the PMU together. The session's owner says whose turn
+ * it is (KBARMAN_TURN). All CPUs have the same turn at the same time, give or take a moment.
  *
  * Context of all functions: task, session's lock held.
  */
@@ -10,9 +9,6 @@
 #define KBARMAN_PMU_TURNS_H
 
 #include "session.h"
-
-/* Number of the turn in which event @i of the session counts, from 1 on; 0: all the time. */
-u8 kbarman_turns_of_event(const struct kbarman_session *session, unsigned int i);
 
 /*
  * Let each turn of the new @counters begin and end: -ENOSPC if a counter finds no place beside
@@ -22,8 +18,13 @@ u8 kbarman_turns_of_event(const struct kbarman_session *session, unsigned int i)
 int kbarman_turns_try(const struct kbarman_session *session, struct kbarman_counters *counters,
 		      struct kbarman_start *report);
 
-/* The first turn begins soon after the session's start. Does nothing without turns. */
+/* At the start of the session: nobody has a turn. Does nothing without turns. */
 void kbarman_turns_start(struct kbarman_session *session);
-void kbarman_turns_stop(struct kbarman_session *session);
+
+/* The counters with @turn count from now on, and the others rest. -EINVAL: none has this turn. */
+int kbarman_turns_give(struct kbarman_session *session, u32 turn);
+
+/* Write into the capture how many turns there were. */
+void kbarman_turns_tell(struct kbarman_session *session);
 
 #endif /* KBARMAN_PMU_TURNS_H */

@@ -9,6 +9,7 @@
 #include <linux/security.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
+#include <linux/time64.h>
 
 #include "session.h"
 #include "sessions/boot.h"
@@ -103,17 +104,32 @@ static void __init boot_leave_out_absent(struct kbarman_configure *config)
 	config->sources &= ~absent;
 }
 
-/* The chains that this machine can give, of samples by the CPU's cycles or by a clock. */
-static void __init boot_take_samples(struct kbarman_configure *config, struct kbarman_event *event)
+/* Samples by the CPU's cycles, or by a clock where there is no PMU. */
+static struct kbarman_event boot_events[] __initdata = {
+	{
+		.name = "cycles",
+		.attr = {
+			.type = PERF_TYPE_HARDWARE,
+			.config = PERF_COUNT_HW_CPU_CYCLES,
+			.freq = 1,
+			.exclude_guest = 1,
+		},
+	}, {
+		.name = "cpu-clock",
+		.flags = KBARMAN_EVENT_ELSE | KBARMAN_EVENT_FALLBACK,
+		.attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK },
+	},
+};
+
+/* They have the chains that this machine can give. */
+static void __init boot_take_samples(struct kbarman_configure *config)
 {
 	u32 features = kbarman_callchain_features;
 
 	config->sources |= KBARMAN_SOURCE_PMU;
-	config->nr_events = 1;
-	config->sample = boot_hz;
-	event->type = PERF_TYPE_HARDWARE;
-	event->config = PERF_COUNT_HW_CPU_CYCLES;
-	strscpy(event->name, "cycles", sizeof(event->name));
+	config->nr_events = ARRAY_SIZE(boot_events);
+	boot_events[0].attr.sample_freq = boot_hz;
+	boot_events[1].attr.sample_period = max_t(u32, NSEC_PER_SEC / boot_hz, 1);
 	if (config->flags) {
 		config->flags = 0;
 		if (features & KBARMAN_FEATURE_CHAIN_KERNEL)
@@ -123,7 +139,6 @@ static void __init boot_take_samples(struct kbarman_configure *config, struct kb
 		if (features & KBARMAN_FEATURE_CHAIN_STACK)
 			config->flags |= KBARMAN_CONFIGURE_CHAIN_STACK;
 	}
-	config->flags |= KBARMAN_CONFIGURE_FREQ | KBARMAN_CONFIGURE_FALLBACK;
 }
 
 static int __init boot_begin(struct kbarman_session *session, struct kbarman_wanted *wanted)
@@ -159,8 +174,7 @@ static int __init boot_record(struct kbarman_wanted *wanted)
 
 int __init kbarman_boot_init(void)
 {
-	struct kbarman_event event = { };
-	struct kbarman_wanted wanted = { .events = &event };
+	struct kbarman_wanted wanted = { .events = boot_events };
 	int error;
 
 	if (!boot_words || !*boot_words)
@@ -171,7 +185,7 @@ int __init kbarman_boot_init(void)
 		return error;
 	boot_leave_out_absent(&wanted.config);
 	if (boot_hz)
-		boot_take_samples(&wanted.config, &event);
+		boot_take_samples(&wanted.config);
 	error = boot_record(&wanted);
 	if (error)
 		pr_warn("boot=%s: nothing is recorded: error %d\n", boot_words, error);

@@ -34,6 +34,7 @@ int kbarman_session_start(struct kbarman_session *session, struct file *file,
 int kbarman_session_stop(struct kbarman_session *session, struct file *file);
 int kbarman_session_consume(struct kbarman_session *session, struct file *file, u32 cpu,
 			    u64 position);
+int kbarman_session_turn(struct kbarman_session *session, struct file *file, u32 turn);
 /* @file becomes the owner of a session that has none, and that no other call gives away. */
 int kbarman_session_adopt(struct kbarman_session *session, struct file *file);
 int kbarman_session_query(struct kbarman_session *session, struct file *file,

@@ -9,6 +9,7 @@
 #include <linux/module.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/utsname.h>
 
@@ -50,7 +51,7 @@ static bool session_chains_fit(const struct kbarman_session *session)
 {
 	const struct kbarman_configure *config = &session->config;
 	u64 longest = sizeof(bm_uintptr) + sizeof(struct bm_protocol_sample) + sizeof(bm_uintptr) +
-		      config->nr_events * sizeof(u64) + kbarman_callchain_max(session);
+		      min(config->nr_events, BM_MAX_PMU_COUNTERS) * sizeof(u64) + kbarman_callchain_max(session);
 
 	return !(config->flags & KBARMAN_CONFIGURE_CHAIN) || longest <= config->ring_bytes / 8;
 }
@@ -195,6 +196,10 @@ static int spare_build(struct kbarman_session *spare, const struct kbarman_sessi
 	error = -EINVAL;
 	if (spare->config.watermark > spare->config.ring_bytes)
 		goto out;
+	spare->events = kvcalloc(wanted->config.nr_events, sizeof(*spare->events), GFP_KERNEL_ACCOUNT);
+	error = -ENOMEM;
+	if (wanted->config.nr_events && !spare->events)
+		goto out;
 	memcpy(spare->events, wanted->events, wanted->config.nr_events * sizeof(*wanted->events));
 	cpumask_copy(spare->cpus, wanted->cpus);
 	spare->chain_parts = config_chain_parts(spare);
@@ -230,7 +235,7 @@ static void session_exchange(struct kbarman_session *session, struct kbarman_ses
 	swap(session->each, spare->each);
 	for_each_possible_cpu(cpu)
 		per_cpu_ptr(session->each, cpu)->session = session;
-	memcpy(session->events, spare->events, sizeof(session->events));
+	swap(session->events, spare->events);
 	cpumask_copy(session->cpus, spare->cpus);
 	session->who.user = spare->who.user;
 	session->kernel_addresses = spare->kernel_addresses;

@@ -10,6 +10,7 @@
 #include "maps/probes.h"
 #include "pmu/cpu_pmu.h"
 #include "pmu/pmu.h"
+#include "pmu/turns.h"
 #include "ring/clock.h"
 #include "session.h"
 #include "sessions/calls.h"
@@ -30,6 +31,19 @@ int kbarman_session_consume(struct kbarman_session *session, struct file *file, 
 		ring = kbarman_rings_find(session, cpu);
 		error = ring ? kbarman_ring_consume(ring, position) : -EINVAL;
 	}
+	mutex_unlock(&session->lock);
+	return error;
+}
+
+int kbarman_session_turn(struct kbarman_session *session, struct file *file, u32 turn)
+{
+	int error = mutex_lock_killable(&session->lock);
+
+	if (error)
+		return error;
+	error = kbarman_session_check_owner(session, file);
+	if (!error)
+		error = session->running ? kbarman_turns_give(session, turn) : -EINVAL;
 	mutex_unlock(&session->lock);
 	return error;
 }

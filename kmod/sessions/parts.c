@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What a session owns from its configure on: the capture, the rings, and what else it takes. */
 #include <linux/lockdep.h>
+#include <linux/slab.h>
 #include <linux/spinlock.h>
 
 #include "capture/capture.h"
@@ -41,4 +42,6 @@ void kbarman_session_discard(struct kbarman_session *session)
 	kbarman_callchain_free(session);
 	kbarman_session_set_capture(session, NULL);
 	kbarman_chosen_forget(session);
+	kvfree(session->events);
+	session->events = NULL;
 }

@@ -38,13 +38,19 @@ static void header_tell_of_chains(const struct kbarman_session *session)
 	kbarman_header_fact(session->capture, "max_stack", "%u", session->config.max_stack);
 }
 
+/* The frequency of the samples; 0: there are none, or they have a period. */
+static u64 session_hz(const struct kbarman_session *session)
+{
+	const struct kbarman_event *first = session->events;
+
+	return session->config.nr_events && first->attr.freq ? first->attr.sample_freq : 0;
+}
+
 static void header_begin(struct kbarman_session *session)
 {
 	struct kbarman_capture *capture = session->capture;
 
-	kbarman_capture_reset(capture, session->config.target_name,
-			      session->config.flags & KBARMAN_CONFIGURE_FREQ ?
-				      session->config.sample : 0);
+	kbarman_capture_reset(capture, session->config.target_name, session_hz(session));
 	session->unsteady = false;
 	kbarman_clocks_hold();
 	memset(&session->started, 0, sizeof(session->started));

@@ -123,7 +123,7 @@
  *				exited is X, also where ftrace calls it Z
  *	callchain, max_stack	"user", "kernel" or "both", then ",stack" and ",switch"; the most
  *				addresses of a chain
- *	fallback		the event that takes the samples, because there is no PMU
+ *	fallback		the event with KBARMAN_EVENT_FALLBACK that a CPU counts
  *	maps			"made": mappings that mremap(2) moves are not seen; "start": no
  *				mapping after the start is
  *	clock_unsteady=1	as KBARMAN_STATE_UNSTEADY
@@ -188,34 +188,40 @@
  * minus UNRECORDED is the sum of the values of all samples that the CPU wrote. Values of ~0
  * (KBARMAN_MISSED_COUNTER) are not part of it.
  *
- * CPUs of several kinds
- * ---------------------
- * The CPUs of a machine may have PMUs of several kinds, as with big.LITTLE. With
- * KBARMAN_CONFIGURE_PER_CORE an event that a CPU can't count (ENOENT, EOPNOTSUPP) is left out
- * there. Of several events with the same name a CPU counts the first one that it can: so a name can
- * stand for the events of several PMUs. A CPU that can count none of the events falls back to
- * cpu-clock, with KBARMAN_CONFIGURE_FALLBACK, or has no counters. The CPU's entry in the PMU table,
- * and the strings "kbarman.counter.CPU.COUNTER=NAME", have what it counts. Each event that it does
- * not count has a string "kbarman.uncounted.CPU.EVENT=NAME", where EVENT is its place in the
- * configuration.
+ * Counters
+ * --------
+ * A session lists events (struct kbarman_event). Each of them is a counter, or, with
+ * KBARMAN_EVENT_ELSE, an alternative for the event before it: a CPU counts the first one of these
+ * that it accepts, also if it comes online later. It refuses an event by ENOENT, EOPNOTSUPP or
+ * ENODEV. All counters of a CPU count at the same time. The events of the first counter may take
+ * samples, each in its own way.
  *
- * The first event takes the samples. Where a CPU can't count it, the first event that the CPU
- * counts does, but only if it has the same name, or if it is of the CPU's PMU and each event in
- * front of it is of another one, or has its name. An event that names no PMU may be of any. So no
- * event samples with the period of another one. A CPU that counts, and takes no samples for this
- * reason, has a string "kbarman.unsampled.CPU.0=NAME" with the name of the first event.
+ * If a CPU refuses all events of a counter, the start fails. Only if the first of them has
+ * KBARMAN_EVENT_OPTIONAL, the CPU goes without this counter. It goes without such a counter as well
+ * if it has another one with the name of its first event. This is for CPUs of several kinds, as with
+ * big.LITTLE: each counts the events of its PMU, and a name can stand for events of several PMUs.
+ *
+ * The CPU's entry in the PMU table, and the strings "kbarman.counter.CPU.COUNTER=NAME", have what it
+ * counts. For each optional counter whose first event's name it does not count there is a string
+ * "kbarman.uncounted.CPU.EVENT=NAME", where EVENT is the place of this event in the list. If the
+ * first event of the list takes samples, a CPU that counts and takes none has a string
+ * "kbarman.unsampled.CPU.0=NAME" with the name of that event.
  *
  * Turns
  * -----
- * More events than the PMU can count at the same time can take turns, if the session asks for it
- * (KBARMAN_EVENT_TURN, turn_ms) and reads the counters at switches (KBARMAN_CONFIGURE_COUNT_SWITCH).
- * Each event with the flag, together with those behind it that are KBARMAN_EVENT_GROUP, has one
- * turn in every round, at a random place of it. A turn takes from two thirds to four thirds of
- * turn_ms, on all CPUs. There are two turns at least. Events without the flag, and what takes
- * samples, count all the time. A start tries whether each turn finds its place on the PMU.
+ * More events than the PMU can count at the same time can take turns, if the session reads the
+ * counters at switches (KBARMAN_CONFIGURE_COUNT_SWITCH). Events with the same number in
+ * kbarman_event.turn count together, on all CPUs, from one KBARMAN_TURN with this number to the next
+ * KBARMAN_TURN. Before the first one none of them counts. Events with turn 0, as what takes samples,
+ * count all the time. A start tries whether each turn finds its place on the PMU.
  *
- * The strings "kbarman.turn.CPU.COUNTER=TURN" have the counters that take turns, and their turns,
- * from 1 on. While a counter rests its values are ~0, which is no failure here. A turn begins and
+ * When and whose the turns are is the owner's business: an order and lengths that nobody can foresee
+ * keep what happens periodically from staying with one turn. If the owner gives no more turns, the
+ * last one goes on. After the stop the capture has a string "kbarman.turned=TURNS,TIMESTAMP": how
+ * many turns there were, and when the last one began.
+ *
+ * The strings "kbarman.turn.CPU.COUNTER=TURN" have the counters that take turns, and their turns.
+ * While a counter rests its values are ~0, which is no failure here. A turn begins and
  * ends with a sample without PC: in the samples behind the first one up to the last one the values
  * are what was counted since the sample before. What was counted beside these samples is in none.
  *
@@ -324,6 +330,7 @@
 #define _UAPI_KBARMAN_H
 
 #include <linux/ioctl.h>
+#include <linux/perf_event.h>
 #include <linux/types.h>
 
 #define KBARMAN_DEVICE		"/dev/kbarman"
@@ -431,7 +438,7 @@ enum kbarman_stop {
 #define KBARMAN_FEATURE_DETAILS		(1U << 8)	/* the module knows the sources of
 							 * KBARMAN_SOURCE_DETAILS; those that this
 							 * kernel can't give are in query.absent */
-#define KBARMAN_FEATURE_TURNS		(1U << 9)	/* groups of events can take turns */
+#define KBARMAN_FEATURE_TURNS		(1U << 9)	/* events can take turns */
 #define KBARMAN_FEATURE_BOOT		(1U << 10)	/* the module knows KBARMAN_ADOPT */
 #define KBARMAN_FEATURE_REUSE		(1U << 11)	/* ... and KBARMAN_CONFIGURE_REUSE */
 
@@ -439,8 +446,8 @@ enum kbarman_stop {
 #define KBARMAN_STATE_RUNNING		(1U << 1)
 #define KBARMAN_STATE_OWNED		(1U << 2)	/* a descriptor owns the session */
 #define KBARMAN_STATE_MINE		(1U << 3)	/* this descriptor owns the session */
-#define KBARMAN_STATE_FALLBACK		(1U << 4)	/* cpu-clock samples, because there is no
-							 * PMU */
+#define KBARMAN_STATE_FALLBACK		(1U << 4)	/* a CPU counts an event with
+							 * KBARMAN_EVENT_FALLBACK */
 #define KBARMAN_STATE_UNSTEADY		(1U << 5)	/* Linux found during the session that the
 							 * counter behind the timestamps can't be
 							 * trusted (x86: TSC) */
@@ -495,7 +502,8 @@ struct kbarman_query {
  *		three quarters of the machine's memory unless set)
  *	ESRCH	no such process in pids_ptr
  *	EINVAL	a mode, source, flag, CPU, size or reserved field is wrong
- *	E2BIG	nr_events > 32, nr_pids > 4096, max_series > 4096, max_stack >
+ *	E2BIG	more than KBARMAN_EVENTS_MAX events or 32 counters, an event or a
+ *		perf_event_attr with what this kernel does not know, nr_pids > 4096, max_series > 4096, max_stack >
  *		KBARMAN_MAX_STACK, or a sample with max_stack addresses is longer than a
  *		record may be, which is an eighth of the ring
  *	EOPNOTSUPP	this machine can't give such call chains, and query.features says
@@ -516,9 +524,6 @@ struct kbarman_query {
 #define KBARMAN_SOURCE_DETAILS		0x3e0U		/* these five */
 #define KBARMAN_SOURCE_ALL		0x3ffU
 
-#define KBARMAN_CONFIGURE_FREQ		(1U << 0)	/* `sample` is Hz, not a period */
-#define KBARMAN_CONFIGURE_FALLBACK	(1U << 1)	/* if there is no PMU, sample by
-							 * cpu-clock */
 #define KBARMAN_CONFIGURE_INHERIT	(1U << 2)	/* record children of the processes too */
 #define KBARMAN_CONFIGURE_CHAIN_USER	(1U << 3)	/* call chains with user frames */
 #define KBARMAN_CONFIGURE_CHAIN_KERNEL	(1U << 4)	/* call chains with kernel frames */
@@ -530,8 +535,6 @@ struct kbarman_query {
 #define KBARMAN_CONFIGURE_CHAIN_STACK	(1U << 7)	/* call chains with sparse stacks in place
 							 * of user frames, be these asked for
 							 * or not */
-#define KBARMAN_CONFIGURE_PER_CORE	(1U << 8)	/* each CPU counts the events that it can:
-							 * see "CPUs of several kinds" */
 #define KBARMAN_CONFIGURE_REUSE		(1U << 9)	/* only in stream mode: rows that no record
 							 * in any ring needs are used again; who
 							 * reads copies rows before it gives back
@@ -540,40 +543,47 @@ struct kbarman_query {
 #define KBARMAN_COUNT_NS_MIN		100000ULL	/* of count_ns */
 #define KBARMAN_COUNT_NS_MAX		10000000000ULL
 
-#define KBARMAN_TURN_MS_MIN		10		/* of turn_ms */
-#define KBARMAN_TURN_MS_MAX		60000
-
 #define KBARMAN_DEFAULT_STACK		127
 #define KBARMAN_MAX_STACK		1024
 #define KBARMAN_DEFAULT_STACK_BYTES	65536
 #define KBARMAN_MAX_STACK_BYTES		(1U << 20)
 
-/*
- * kbarman_event.flags. Events of PMUs do not count what guests do, the virtual machines that this
- * machine is a host of, unless the PMU can't leave it out.
- */
-#define KBARMAN_EVENT_NO_USER		(1U << 0)	/* don't count user space, */
-#define KBARMAN_EVENT_NO_KERNEL		(1U << 1)	/* the kernel, */
-#define KBARMAN_EVENT_NO_HV		(1U << 2)	/* the hypervisor */
-/* perf_event_attr.precise_ip, 0 to 3, of an event that takes samples; elsewhere it does nothing */
-#define KBARMAN_EVENT_PRECISE_SHIFT	3
-#define KBARMAN_EVENT_PRECISE		(3U << KBARMAN_EVENT_PRECISE_SHIFT)
-#define KBARMAN_EVENT_GROUP		(1U << 5)	/* counted together with the event in
-							 * front of it, as all events of a
-							 * session are, or those of a turn; not
-							 * of the first event */
-#define KBARMAN_EVENT_TURN		(1U << 6)	/* counted in turns; events of a group are
-							 * in one turn: see "Turns"; not of the
-							 * first event */
+#define KBARMAN_EVENTS_MAX		256
+#define KBARMAN_TURNS_MAX		32
+#define KBARMAN_ATTR_BYTES		256
 
+#define KBARMAN_EVENT_ELSE		(1U << 0)	/* an alternative for the event before it */
+#define KBARMAN_EVENT_OPTIONAL		(1U << 1)	/* of a counter's first event: a CPU that
+							 * accepts none of its events goes without */
+#define KBARMAN_EVENT_FALLBACK		(1U << 2)	/* if a CPU counts it, the query and the
+							 * capture say so */
+
+/*
+ * An event. `attr` has room to grow. It is as long as its own size says (0: PERF_ATTR_SIZE_VER0), and
+ * what is behind it is 0.
+ *
+ * Of `attr` these are taken, with the meaning of perf_event_open(2): type; config to config4, as far
+ * as this kernel has them; exclude_user, exclude_kernel, exclude_hv, exclude_idle, exclude_host and
+ * exclude_guest; and of the first counter's events sample_period, or freq and sample_freq, and
+ * precise_ip. A session with events takes samples, or reads its counters (COUNT_SWITCH, count_ns).
+ * exclude_guest is given up where the PMU can't leave guests out.
+ *
+ *	EINVAL	anything else is not 0; or a name is empty or has no NUL; or an event that takes
+ *		samples has a turn; or a flag, a size or a turn is wrong
+ *	E2BIG	`attr` has what this kernel does not know, or a size that it can't have
+ */
 struct kbarman_event {
-	__u32 type;			/* enum perf_type_id, or a PMU's type in sysfs */
-	__u32 flags;			/* KBARMAN_EVENT_* */
-	__u64 config;
-	__u64 config1;
-	__u64 config2;
 	char name[64];			/* NUL-terminated; the counter's name in the capture */
+	__u32 flags;			/* KBARMAN_EVENT_* */
+	__u32 turn;			/* in which it counts, from 1 to KBARMAN_TURNS_MAX; 0 = it
+					 * counts all the time */
+	union {
+		struct perf_event_attr attr;
+		__u8 attr_bytes[KBARMAN_ATTR_BYTES];
+	};
 };
+
+#define KBARMAN_EVENT_SIZE_VER0		328
 
 struct kbarman_configure {
 	__u32 size;
@@ -592,9 +602,8 @@ struct kbarman_configure {
 					 * the caller's pid namespace numbers them */
 	__u32 nr_pids;			/* 0 = every task */
 	__u32 nr_events;
-	__u64 events_ptr;		/* struct kbarman_event[]; the first one samples */
-	__u64 sample;			/* period of the first event, or Hz; 0 = it takes no
-					 * samples: only with COUNT_SWITCH or count_ns */
+	__u64 events_ptr;		/* struct kbarman_event[]: see "Counters"; event_bytes is
+					 * the size of one */
 	char target_name[64];		/* NUL-terminated; "" = the host's name */
 	__u32 max_stack;		/* most addresses of a call chain; 0 = 127; only with
 					 * KBARMAN_CONFIGURE_CHAIN_* */
@@ -603,14 +612,14 @@ struct kbarman_configure {
 					 * readings */
 	__u32 stack_bytes;		/* most bytes of a stack that are looked at; 0 = 64 KiB;
 					 * only with KBARMAN_CONFIGURE_CHAIN_STACK */
-	__u32 turn_ms;			/* about how long a turn is; 0 = there are no turns */
+	__u32 event_bytes;		/* of one of the events */
 	__u32 stack_ns;			/* how long the scan of a sample's stack takes, which is
 					 * cut if it were longer; 0 = as long as it does; only with
 					 * KBARMAN_CONFIGURE_CHAIN_STACK */
 	__u32 reserved;
 };
 
-#define KBARMAN_CONFIGURE_SIZE_VER0	184
+#define KBARMAN_CONFIGURE_SIZE_VER0	176
 
 /*
  * KBARMAN_START: begin to record. The rings and the tables are emptied, so rows of KBARMAN_ADD_MAPS
@@ -626,7 +635,7 @@ struct kbarman_configure {
  * Errors for the event with index `event` on CPU `cpu`:
  *	ENOENT, EOPNOTSUPP	this PMU has no such event, or there is no PMU; or it does not
  *		sample so precisely; or its precise samples are those of a PMU that can't be
- *		read, such as AMD's IBS. With KBARMAN_CONFIGURE_PER_CORE this is no error
+ *		read, such as AMD's IBS. `event` is the last one of a counter that is not optional
  *	ENOSPC	the PMU can't count this event at the same time as those before it
  *	EFAULT	the PMU is "kprobe" or "uprobe", and config1 is a user address, at which
  *		that PMU would look for a name
@@ -645,6 +654,18 @@ struct kbarman_start {
  * KBARMAN_STOP: stop recording. The argument is 0. When the call returns, the rings and the tables
  * are complete and do not change any more. Stopping a stopped session does nothing.
  */
+
+/*
+ * KBARMAN_TURN: from now on the events with this turn count, and those with another one rest.
+ *
+ *	EINVAL	no event has this turn, or the session does not run
+ */
+struct kbarman_turn {
+	__u32 size;
+	__u32 turn;			/* kbarman_event.turn */
+};
+
+#define KBARMAN_TURN_SIZE_VER0		8
 
 /*
  * KBARMAN_CONSUME: give back the ring of a CPU up to `position`. `position` is a block boundary at
@@ -956,5 +977,6 @@ struct kbarman_mark_series {
 #define KBARMAN_SESSIONS	_IOWR('k', 0xbb, struct kbarman_sessions)
 #define KBARMAN_CHOOSE		_IOW('k', 0xbc, struct kbarman_choose)
 #define KBARMAN_ADOPT		_IOW('k', 0xbd, struct kbarman_adopt)
+#define KBARMAN_TURN		_IOW('k', 0xbe, struct kbarman_turn)
 
 #endif /* _UAPI_KBARMAN_H */

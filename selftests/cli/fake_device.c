@@ -106,7 +106,8 @@ static struct {
 	int second;			/* ... while that was open: only to look at sessions */
 	int memory;			/* a memfd: header, then each CPU's own pages */
 	struct kbarman_configure config;
-	struct kbarman_event events[32];
+	struct kbarman_event events[KBARMAN_EVENTS_MAX];
+	unsigned int turned;		/* turns that were given since the start */
 	unsigned int nr_cpus, rate, idle;
 	unsigned int bursts;		/* what was written in a millisecond each */
 	uint64_t own_bytes;		/* of a CPU: store header and ring, in pages */
@@ -677,17 +678,31 @@ static void add_sources(void)
 		add_fact("kbarman.sources=%s", text);
 }
 
-/* How long a turn is, and "+" for each event that takes turns, "&" if in that of the one before. */
+/* The turn of each event, "-": it counts all the time. */
 static void add_turns(void)
 {
 	char text[33] = "";
+	bool any = false;
 
-	if (!fake.config.turn_ms)
-		return;
-	for (uint32_t i = 0; i < fake.config.nr_events; i++)
-		text[i] = !(fake.events[i].flags & KBARMAN_EVENT_TURN) ? '-' :
-			  fake.events[i].flags & KBARMAN_EVENT_GROUP ? '&' : '+';
-	add_fact("kbarman.fake_turns=%u%s", fake.config.turn_ms, text);
+	fake.turned = 0;
+	for (uint32_t i = 0; i < fake.config.nr_events && i < sizeof(text) - 1; i++) {
+		text[i] = fake.events[i].turn ? (char)('0' + fake.events[i].turn) : '-';
+		any |= fake.events[i].turn;
+	}
+	if (any)
+		add_fact("kbarman.fake_turns=%s", text);
+}
+
+static int turn(const struct kbarman_turn *given)
+{
+	for (uint32_t i = 0; given->turn && i < fake.config.nr_events; i++) {
+		if (fake.events[i].turn == given->turn) {
+			fake.turned++;
+			return 0;
+		}
+	}
+	errno = EINVAL;
+	return -1;
 }
 
 static int start(struct kbarman_start *s)
@@ -708,8 +723,8 @@ static int start(struct kbarman_start *s)
 	add_fact("kbarman.ext=1");
 	add_fact("kbarman.raw_base=%" PRIu64, (uint64_t)fake.started.raw_ns);
 	add_string(sample, (size_t)snprintf(sample, sizeof(sample), "kbarman.sample=%llu%s",
-					    (unsigned long long)fake.config.sample,
-					    fake.config.flags & KBARMAN_CONFIGURE_FREQ ? "Hz" : ""));
+					    (unsigned long long)fake.events[0].attr.sample_period,
+					    fake.events[0].attr.freq ? "Hz" : ""));
 	if (fake.config.flags & CHAIN)
 		add_fact("kbarman.callchain=%s%s", chain_parts(),
 			 fake.config.flags & KBARMAN_CONFIGURE_CHAIN_STACK ? ",stack" : "");
@@ -767,6 +782,8 @@ static int stop(void)
 		/* As if the clock had gone on while the machine slept. */
 		add_fact("kbarman.raw_end=%" PRIu64 ",%" PRIu64, (uint64_t)fake.stopped.timestamp,
 			 fake.started.raw_ns + fake.stopped.timestamp - fake.started.timestamp);
+		if (fake.turned)
+			add_fact("kbarman.turned=%u,%" PRIu64, fake.turned, (uint64_t)fake.stopped.timestamp);
 	}
 	return 0;
 }
@@ -933,6 +950,8 @@ static int fake_ioctl(unsigned long request, void *argument)
 		return mark_series(argument);
 	case KBARMAN_SESSIONS:
 		return sessions(argument);
+	case KBARMAN_TURN:
+		return turn(argument);
 	case KBARMAN_ADOPT:
 		return adopt();
 	case KBARMAN_CHOOSE:

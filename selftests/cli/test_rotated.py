@@ -171,6 +171,15 @@ def too_few_turns_have_no_error(tmp):
     assert row["estimates"][1] is None and row["counters"][1] == 0, row
 
 
+def a_report_says_since_when_no_turn_was_given(tmp):
+    for turned, said in (("90,500000000", "none after 0.500000 s"), ("150,1999000000", None)):
+        run = Run(9)
+        run.capture.string("kbarman.rotate=10")
+        run.capture.string(f"kbarman.turned={turned}")
+        text = report(tmp, run)
+        assert ("# turns" in text) == bool(said) and (said or "") in text, (turned, text)
+
+
 def columns_of_samples_leave_out_what_took_turns(tmp):
     run = Run(8)
     run.capture.sample(0, 2001 * MS, WORKER, 0x1000, [1000, 500, 100, INVALID])

@@ -83,12 +83,12 @@ int main(void)
 
 	test_build_want();
 	write_parameter("test_pmu", "1");
-	events[0].type = events[1].type = read_number(PMU_TYPE);
+	events[0].attr.type = events[1].attr.type = read_number(PMU_TYPE);
 	pin(0);
 	fd = device_open_free();
 	if (configure(fd, (struct kbarman_configure) {
 			.sources = KBARMAN_SOURCE_PMU, .ring_bytes = 256 * KIB, .nr_events = 2,
-			.events_ptr = (uintptr_t)events, .sample = 1 }) || start(fd))
+			.events_ptr = sampled(events, 2, 1) }) || start(fd))
 		lost("no session");
 	for (i = 0; i < OVERFLOWS; i++)
 		write_parameter("test_pmu_overflow", "1");
@@ -97,7 +97,7 @@ int main(void)
 	tap_is(stats(fd, KBARMAN_CPU_ALL).written, OVERFLOWS, "every_overflow_is_a_sample");
 	tap_ok(parameter("test_pmu_reads") >= 2 * OVERFLOWS, "that_reads_all_counters");
 	tap_is(parameter("test_pmu_interruptible"), 0, "with_interrupts_off");
-	test_lost_place(fd, events[0].type);
+	test_lost_place(fd, events[0].attr.type);
 	close(fd);
 	write_parameter("test_pmu", "0");
 	tap_is(module_unload(), 0, "nothing_holds_the_module_afterwards");

@@ -17,8 +17,8 @@
 #define MAX_FAULTS	20000
 
 static const struct kbarman_event events[] = {
-	{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock" },
-	{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS, .name = "faults" },
+	{ .attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK }, .name = "cpu-clock" },
+	{ .attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS }, .name = "faults" },
 };
 
 static uint32_t own_pid;
@@ -36,7 +36,7 @@ static struct kbarman_configure whole_config(void)
 		.ring_bytes = 64 * KIB, .max_tasks = 1024, .max_maps = 1024,
 		.max_strings = 64 * KIB, .nr_cpu_words = 1, .cpus_ptr = (uintptr_t)&all_cpus,
 		.pids_ptr = (uintptr_t)&own_pid, .nr_pids = 1,
-		.events_ptr = (uintptr_t)events, .nr_events = 2, .sample = 10000000 };
+		.events_ptr = sampled(events, 2, 10000000), .nr_events = 2 };
 }
 
 /* ---- where the next fault comes from ---- */

@@ -254,17 +254,19 @@ static void make_name(char *to, size_t room, unsigned int row, unsigned int i)
 /* ---- calls ---- */
 
 static const struct kbarman_event events[] = {
-	{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock" },
-	{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS, .name = "faults" },
-	{ .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES, .name = "cycles" },
-	{ .type = 77, .config = ~0ULL, .name = "nothing" },
+	{ .attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK }, .name = "cpu-clock" },
+	{ .attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS }, .name = "faults" },
+	{ .attr = { .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES }, .name = "cycles" },
+	{ .attr = { .type = 77, .config = ~0ULL }, .name = "nothing" },
 };
 
 static int call_configure(int fd, uint64_t bits)
 {
 	static uint32_t pids[4];
 	static uint64_t cpus[2] = { 3, 0 };
-	static struct kbarman_event some[ARRAY_SIZE(events)];
+	/* Longer than any kernel knows. */
+	static struct { struct kbarman_event event; uint64_t more[4]; } some[ARRAY_SIZE(events)];
+	unsigned int i;
 	struct kbarman_configure c = {
 		.size = sizeof(c), .mode = take(&bits, 2),
 		.sources = take(&bits, KBARMAN_SOURCE_ALL + 1) |
@@ -286,14 +288,20 @@ static int call_configure(int fd, uint64_t bits)
 	}
 	if (c.flags & (KBARMAN_CONFIGURE_CHAIN_USER | KBARMAN_CONFIGURE_CHAIN_KERNEL))
 		c.max_stack = take(&bits, 4) ? 1 << take(&bits, 11) : 0;
-	memcpy(some, events, sizeof(some));
+	memset(some, 0, sizeof(some));
+	for (i = 0; i < ARRAY_SIZE(events); i++) {
+		some[i].event = events[i];
+		some[i].event.flags = take(&bits, 4) ? 0 : take(&bits, 8);
+		some[i].event.turn = take(&bits, 4) ? 0 : take(&bits, 3);
+	}
 	/* the first one is special: it samples */
-	some[0] = events[take(&bits, 8) ? 0 : take(&bits, ARRAY_SIZE(events))];
+	some[0].event = events[take(&bits, 8) ? 0 : take(&bits, ARRAY_SIZE(events))];
+	some[0].event.attr.sample_period = 100000 << take(&bits, 8);
+	c.event_bytes = sizeof(some[0]);
 	pids[0] = getpid();
 	pids[1] = take(&bits, 3) ? 1 : 0;
 	if (c.sources & KBARMAN_SOURCE_PMU) {
 		c.nr_events = 1 + (take(&bits, 4) ? take(&bits, 2) : take(&bits, 4));
-		c.sample = 100000 << take(&bits, 8);
 		c.count_ns = take(&bits, 4) ? 0 : KBARMAN_COUNT_NS_MIN << take(&bits, 8);
 	}
 	c.nr_cpu_words = take(&bits, 4) ? 0 : take(&bits, 3);
@@ -451,6 +459,7 @@ static int call_simple(int fd, unsigned int which, uint64_t bits)
 		struct kbarman_sessions sessions;
 		struct kbarman_choose choose;
 		struct kbarman_adopt adopt;
+		struct kbarman_turn turn;
 		uint8_t more[256];
 	} u = { .more = "" };
 	size_t size = 0;
@@ -497,6 +506,10 @@ static int call_simple(int fd, unsigned int which, uint64_t bits)
 	case 8:		/* there is none, unless the module was loaded with `boot` */
 		command = KBARMAN_ADOPT, size = sizeof(u.adopt);
 		u.adopt.session = take(&bits, 3);
+		break;
+	case 9:
+		command = KBARMAN_TURN, size = sizeof(u.turn);
+		u.turn.turn = take(&bits, 4);
 		break;
 	}
 	/* a program with more fields, or less */
@@ -745,6 +758,9 @@ static void any_call(struct step s)
 	case 52:
 		/* work, for what records */
 		usleep(take(&s.how, 3000));
+		break;
+	case 55:
+		call_simple(files[i], 9, s.how);	/* turns */
 		break;
 	default:
 		call_simple(files[i], kind % 8 ? 1 + kind % 8 : 0, s.how);

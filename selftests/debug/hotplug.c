@@ -59,9 +59,8 @@ int main(int argc, char **argv)
 
 	if (configure(fd, (struct kbarman_configure) {
 			.mode = KBARMAN_MODE_STREAM, .ring_bytes = 4 * MIB,
-			.sources = KBARMAN_SOURCE_ALL, .nr_events = 1,
-			.flags = KBARMAN_CONFIGURE_FALLBACK,
-			.events_ptr = (uintptr_t)&cycles, .sample = 1000000 }))
+			.sources = KBARMAN_SOURCE_ALL, .nr_events = 2,
+			.events_ptr = sampled_or_clock(&cycles, 1000000) }))
 		lost("no configure");
 	noise_pipes(&noise, 2);
 	noise_forks(&noise);

@@ -119,7 +119,7 @@ int main(void)
 	error = configure(fd, (struct kbarman_configure) {
 		.mode = KBARMAN_MODE_STREAM, .ring_bytes = 4 * MIB, .watermark = 256 * KIB,
 		.sources = KBARMAN_SOURCE_ALL, .nr_events = 1,
-		.events_ptr = (uintptr_t)&cycles, .sample = PERIOD });
+		.events_ptr = sampled(&cycles, 1, PERIOD) });
 	if (error)
 		lost("configure: %d", error);
 	find_writers();

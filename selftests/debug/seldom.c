@@ -21,7 +21,7 @@ static struct kbarman_configure config(const struct kbarman_event *event)
 {
 	return (struct kbarman_configure) {
 		.sources = KBARMAN_SOURCE_ALL, .ring_bytes = 256 * KIB,
-		.events_ptr = (uintptr_t)event, .nr_events = 1, .sample = 200000 };
+		.events_ptr = sampled(event, 1, 200000), .nr_events = 1 };
 }
 
 static int configured(void)
@@ -414,14 +414,15 @@ static void cpu_that_is_refused(void)
 static void event_without_pmu(void)
 {
 	static const struct kbarman_event nowhere = {
-		.type = 77, .config = 1, .name = "nowhere" };
+		.attr = { .type = 77, .config = 1 }, .name = "nowhere" };
 	struct kbarman_configure c = config(&nowhere);
 	int fd = device_open_free();
 
 	if (configure(fd, c))
 		lost("no configure");
 	tap_is(start(fd), -ENOENT, "an_event_that_no_pmu_has_is_refused");
-	c.flags = KBARMAN_CONFIGURE_FALLBACK;
+	c.events_ptr = sampled_or_clock(&nowhere, 200000);
+	c.nr_events = 2;
 	if (configure(fd, c))
 		lost("no configure");
 	tap_is(start(fd), 0, "or_another_one_takes_its_place_if_that_was_asked_for");
@@ -436,10 +437,10 @@ static void chains_from_overflows(void)
 	struct noise noise = { .nr = 0 };
 	int fd = device_open_free();
 
-	c.flags = KBARMAN_CONFIGURE_FALLBACK | KBARMAN_CONFIGURE_CHAIN_USER |
-		  KBARMAN_CONFIGURE_CHAIN_KERNEL;
+	c.flags = KBARMAN_CONFIGURE_CHAIN_USER | KBARMAN_CONFIGURE_CHAIN_KERNEL;
 	c.sources = KBARMAN_SOURCE_PMU;
-	c.sample = 400000;
+	c.events_ptr = sampled_or_clock(&cycles, 400000);
+	c.nr_events = 2;
 	if (configure(fd, c) || start(fd))
 		lost("no session");
 	noise_forks(&noise);
@@ -454,10 +455,8 @@ static void period_without_end(void)
 	struct kbarman_configure c = config(&cpu_clock);
 	int fd = device_open_free();
 
-	c.sample = 1ULL << 63;
-	if (configure(fd, c))
-		lost("no configure");
-	tap_is(start(fd), -EINVAL, "a_period_that_is_negative_to_perf_is_refused");
+	c.events_ptr = sampled(&cpu_clock, 1, 1ULL << 63);
+	tap_is(configure(fd, c), -EINVAL, "a_period_that_is_negative_to_perf_is_refused");
 	close(fd);
 }
 

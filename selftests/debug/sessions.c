@@ -12,9 +12,9 @@
 #include "told.h"
 
 static const struct kbarman_event events[] = {
-	{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock" },
-	{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS, .name = "faults" },
-	{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES,
+	{ .attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK }, .name = "cpu-clock" },
+	{ .attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS }, .name = "faults" },
+	{ .attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES },
 	  .name = "switches" },
 };
 
@@ -32,8 +32,7 @@ static struct kbarman_configure any_config(uint32_t *pid)
 	if (random_below(3) == 0) {
 		c.sources |= KBARMAN_SOURCE_PMU;
 		c.nr_events = 1 + random_below(3);
-		c.events_ptr = (uintptr_t)events;
-		c.sample = 1000000;
+		c.events_ptr = sampled(events, c.nr_events, 1000000);
 	}
 	if (random_below(4) == 0) {
 		c.pids_ptr = (uintptr_t)pid;

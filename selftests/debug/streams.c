@@ -36,8 +36,8 @@ static const char *once(struct reader *reader)
 	error = told_configure(fd, (struct kbarman_configure) {
 		.mode = KBARMAN_MODE_STREAM, .ring_bytes = MIB, .max_tasks = 1024,
 		.max_maps = 1024, .max_strings = 64 * KIB,
-		.sources = KBARMAN_SOURCE_ALL, .flags = KBARMAN_CONFIGURE_FALLBACK,
-		.events_ptr = (uintptr_t)&cycles, .nr_events = 1, .sample = 1000000 });
+		.sources = KBARMAN_SOURCE_ALL,
+		.events_ptr = sampled_or_clock(&cycles, 1000000), .nr_events = 2 });
 	if (error) {
 		close(fd);
 		return error == -EBUSY ? NULL : "a configure that failed";

@@ -39,7 +39,7 @@ static void make_all(void)
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-	struct kbarman_event events[KB_EVENTS_MAX], again[KB_EVENTS_MAX];
+	struct kb_perf_event events[KB_EVENTS_MAX], again[KB_EVENTS_MAX];
 	struct kb_events_how how;
 	char *list, *text;
 	int nr;

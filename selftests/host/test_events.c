@@ -8,7 +8,7 @@
 #include "../lib/sysfs.h"
 #include "../lib/tap.h"
 
-static struct kbarman_event events[KB_EVENTS_MAX];
+static struct kb_perf_event events[KB_EVENTS_MAX];
 static struct kb_error error;
 
 static void make_sysfs(void)

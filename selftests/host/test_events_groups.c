@@ -8,13 +8,13 @@
 #include "../lib/sysfs.h"
 #include "../lib/tap.h"
 
-#define USER	(KBARMAN_EVENT_NO_KERNEL | KBARMAN_EVENT_NO_HV)
-#define KERNEL	(KBARMAN_EVENT_NO_USER | KBARMAN_EVENT_NO_HV)
-#define HV	(KBARMAN_EVENT_NO_USER | KBARMAN_EVENT_NO_KERNEL)
-#define PRECISE(n)	((unsigned int)(n) << KBARMAN_EVENT_PRECISE_SHIFT)
-#define GROUP	KBARMAN_EVENT_GROUP
+#define USER	(KB_PERF_NO_KERNEL | KB_PERF_NO_HV)
+#define KERNEL	(KB_PERF_NO_USER | KB_PERF_NO_HV)
+#define HV	(KB_PERF_NO_USER | KB_PERF_NO_KERNEL)
+#define PRECISE(n)	((unsigned int)(n) << KB_PERF_PRECISE_SHIFT)
+#define GROUP	KB_PERF_GROUP
 
-static struct kbarman_event events[KB_EVENTS_MAX];
+static struct kb_perf_event events[KB_EVENTS_MAX];
 static struct kb_error error;
 
 static int parse(const char *list)
@@ -48,7 +48,7 @@ static void modifiers(void)
 {
 	tap_ok(parse("cycles:u,cycles:k,cycles:h,cycles:uk,cycles:ukh") == 5 &&
 	       is(0, "cycles:u", USER) && is(1, "cycles:k", KERNEL) && is(2, "cycles:h", HV) &&
-	       is(3, "cycles:uk", KBARMAN_EVENT_NO_HV) && is(4, "cycles:ukh", 0),
+	       is(3, "cycles:uk", KB_PERF_NO_HV) && is(4, "cycles:ukh", 0),
 	       "u_k_and_h_count_there_and_not_elsewhere");
 	tap_ok(parse("cycles:p,cycles:upp") == 2 && is(0, "cycles:p", PRECISE(1)) &&
 	       is(1, "cycles:upp", USER | PRECISE(2)), "each_p_is_more_precise");
@@ -80,7 +80,7 @@ static void groups(void)
 	       events[3].flags == GROUP && !events[4].flags && events[5].flags == GROUP &&
 	       !events[6].flags, "groups_stand_between_others");
 	tap_ok(parse("{cycles,instructions:k,cpu/slots/}:u") == 3 && is(0, "cycles:u", USER) &&
-	       is(1, "instructions:uk", KBARMAN_EVENT_NO_HV | GROUP) &&
+	       is(1, "instructions:uk", KB_PERF_NO_HV | GROUP) &&
 	       is(2, "cpu/slots/u", USER | GROUP), "the_modifiers_of_a_group_are_those_of_each");
 	tap_ok(parse("{cpu/event=1,umask=2/,cycles}") == 2 && events[0].config == 0x201,
 	       "commas_of_terms_do_not_part_a_group");
@@ -95,7 +95,7 @@ static void groups(void)
 /* Parse @list, make text of it and parse that. */
 static bool survives(const char *list)
 {
-	struct kbarman_event first[KB_EVENTS_MAX];
+	struct kb_perf_event first[KB_EVENTS_MAX];
 	int nr = parse(list), again;
 	char *text;
 	bool good;

@@ -10,11 +10,11 @@
 #include "../lib/sysfs.h"
 #include "../lib/tap.h"
 
-#define USER	(KBARMAN_EVENT_NO_KERNEL | KBARMAN_EVENT_NO_HV)
-#define GROUP	KBARMAN_EVENT_GROUP
+#define USER	(KB_PERF_NO_KERNEL | KB_PERF_NO_HV)
+#define GROUP	KB_PERF_GROUP
 #define ON(pmu)	((uint64_t)(pmu) << 32)
 
-static struct kbarman_event events[KB_EVENTS_MAX];
+static struct kb_perf_event events[KB_EVENTS_MAX];
 static struct kb_error error;
 static bool old_kernel, each;
 
@@ -70,7 +70,7 @@ static void hybrid(void)
 	tap_ok(parse("LLC-loads") == 2 && is(1, 3, ON(4) | 2, "cpu_core/LLC-loads/", 0),
 	       "cache_events_have_the_pmu_as_well");
 	tap_ok(parse("big/cycles/,little/cycles/k") == 2 && is(0, 0, ON(4), "big/cycles/", 0) &&
-	       is(1, 0, ON(10), "little/cycles/k", KBARMAN_EVENT_NO_USER | KBARMAN_EVENT_NO_HV),
+	       is(1, 0, ON(10), "little/cycles/k", KB_PERF_NO_USER | KB_PERF_NO_HV),
 	       "big_and_little_name_kinds_of_cores");
 	tap_ok(parse("mid/cycles/") == -ENOENT && strstr(error.text, "cpu_atom cpu_core"),
 	       "there_is_no_mid_between_two");
@@ -122,7 +122,7 @@ static void survive(void)
 		"cycles,instructions:u", "{cycles,instructions,task-clock}:k,r12", "mem-stores,slots:u",
 		"cpu_core/cycles,name=a/,{cpu_atom/r3c,name=b/u,cycles}", "LLC-load-misses:uk",
 	};
-	struct kbarman_event first[KB_EVENTS_MAX];
+	struct kb_perf_event first[KB_EVENTS_MAX];
 	bool good = true;
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {

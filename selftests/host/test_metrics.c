@@ -219,7 +219,7 @@ static void events(void)
 		unsigned int nr = kb_metric_events(m, names, text, sizeof(text));
 
 		for (unsigned int i = 0; i < nr && !strstr(m->source, "Arm"); i++) {
-			struct kbarman_event event;
+			struct kb_perf_event event;
 
 			if (kb_events_parse(&event, 1, names[i], sysfs, NULL) == 1)
 				continue;

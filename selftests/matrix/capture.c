@@ -63,9 +63,9 @@ int main(int argc, char **argv)
 	if (argc != 2)
 		lost("usage: capture DIRECTORY");
 	error = configure(fd, (struct kbarman_configure) {
-		.sources = KBARMAN_SOURCE_ALL, .flags = KBARMAN_CONFIGURE_FALLBACK,
-		.ring_bytes = 4 * MIB, .nr_events = 1, .events_ptr = (uintptr_t)&cycles,
-		.sample = 2000000, .target_name = "matrix" });
+		.sources = KBARMAN_SOURCE_ALL,
+		.ring_bytes = 4 * MIB, .nr_events = 2, .events_ptr = sampled_or_clock(&cycles, 2000000),
+		.target_name = "matrix" });
 	if (error)
 		lost("configure: %d", error);
 	if (start(fd))

@@ -37,9 +37,10 @@ FIXTURE(call)
 LENGTH(kbarman_get_abi, KBARMAN_GET_ABI_SIZE);
 LENGTH(kbarman_query, 144);
 FIRST(QUERY, 144);
-LENGTH(kbarman_event, 96);
-LENGTH(kbarman_configure, 184);
-FIRST(CONFIGURE, 184);
+LENGTH(kbarman_event, 328);
+FIRST(EVENT, 328);
+LENGTH(kbarman_configure, 176);
+FIRST(CONFIGURE, 176);
 LENGTH(kbarman_start, 16);
 FIRST(START, 16);
 LENGTH(kbarman_consume, 16);
@@ -65,6 +66,8 @@ LENGTH(kbarman_choose, 16);
 FIRST(CHOOSE, 16);
 LENGTH(kbarman_adopt, 16);
 FIRST(ADOPT, 16);
+LENGTH(kbarman_turn, 8);
+FIRST(TURN, 8);
 LENGTH(kbarman_mark, 40);
 FIRST(MARK, 40);
 LENGTH(kbarman_mark_state, 8);
@@ -276,7 +279,7 @@ TEST_F(abi, unknown_calls_are_refused)
 	unsigned int number;
 
 	for (number = 0; number < 256; number++) {
-		if (number >= 0xb0 && number <= 0xbd)
+		if (number >= 0xb0 && number <= 0xbe)
 			continue;
 		EXPECT_EQ(-ENOTTY, call(self->fd, _IO('k', number), bytes))
 			TH_LOG("number 0x%x", number);
@@ -420,7 +423,7 @@ TEST_F(abi, configure_refuses_what_memory_cannot_hold)
 
 TEST_F(abi, configure_refuses_too_many_events_and_pids)
 {
-	EXPECT_REFUSED(E2BIG, nr_events, 33);
+	EXPECT_REFUSED(E2BIG, nr_events, KBARMAN_EVENTS_MAX + 1);
 	EXPECT_REFUSED(E2BIG, nr_events, ~0U);
 	EXPECT_REFUSED(E2BIG, nr_pids, 4097);
 	EXPECT_REFUSED(E2BIG, nr_pids, ~0U);
@@ -502,7 +505,6 @@ TEST_F(abi, configure_faults_on_bad_pointers)
 	EXPECT_EQ(-EFAULT, configure(self->fd, c));
 	c = plain;
 	c.sources |= KBARMAN_SOURCE_PMU;
-	c.sample = 100000;
 	c.nr_events = 1;
 	c.events_ptr = 4096;
 	EXPECT_EQ(-EFAULT, configure(self->fd, c));
@@ -539,7 +541,7 @@ static struct kbarman_configure sampling(const struct kbarman_event *event)
 {
 	return (struct kbarman_configure) {
 		.sources = SCHED | KBARMAN_SOURCE_PMU, .nr_events = 1,
-		.events_ptr = (uintptr_t)event, .sample = 1000000 };
+		.events_ptr = sampled(event, 1, 1000000) };
 }
 
 TEST_F(abi, configure_accepts_a_good_event)
@@ -562,11 +564,11 @@ TEST_F(abi, configure_refuses_a_sample_period_of_nothing)
 {
 	struct kbarman_configure c = sampling(&cpu_clock);
 
-	c.sample = 0;
+	c.events_ptr = (uintptr_t)&cpu_clock;
 	EXPECT_EQ(-EINVAL, configure(self->fd, c));
-	c = sampling(&cpu_clock);
-	c.flags = KBARMAN_CONFIGURE_FREQ;
-	c.sample = 1ULL << 32;
+	c.events_ptr = sampled_hz(&cpu_clock, 1, 0);
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+	c.events_ptr = sampled(&cpu_clock, 1, 1ULL << 63);
 	EXPECT_EQ(-EINVAL, configure(self->fd, c));
 }
 
@@ -582,31 +584,125 @@ TEST_F(abi, configure_refuses_bad_events)
 
 TEST_F(abi, configure_refuses_unknown_flags_of_events)
 {
-	uint32_t known = KBARMAN_EVENT_NO_USER | KBARMAN_EVENT_NO_KERNEL | KBARMAN_EVENT_NO_HV |
-			 KBARMAN_EVENT_PRECISE;
-	struct kbarman_event event = cpu_clock;
+	struct kbarman_event events[2] = { cpu_clock, cpu_clock };
+	struct kbarman_configure c = sampling(events);
 	unsigned int bit;
 
+	c.nr_events = 2;
 	for (bit = 0; bit < 32; bit++) {
-		event.flags = 1U << bit;
-		EXPECT_EQ(event.flags & known ? 0 : -EINVAL, configure(self->fd, sampling(&event)))
-			TH_LOG("bit %u", bit);
+		events[1].flags = 1U << bit;
+		c.events_ptr = sampled(events, 2, 1000000);
+		EXPECT_EQ(bit < 3 ? 0 : -EINVAL, configure(self->fd, c)) TH_LOG("bit %u", bit);
 	}
-	event.flags = known;
-	EXPECT_EQ(0, configure(self->fd, sampling(&event)));
+	events[0].flags = KBARMAN_EVENT_ELSE;		/* for no event */
+	c.events_ptr = sampled(events, 2, 1000000);
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
 }
 
-TEST_F(abi, configure_takes_groups_that_an_event_leads)
+/* As of perf_event_open(2): the parts that counters have, and nothing else. */
+TEST_F(abi, configure_takes_known_parts_of_attr_and_no_other)
+{
+	static const size_t sizes[] = {
+		PERF_ATTR_SIZE_VER0, PERF_ATTR_SIZE_VER1, PERF_ATTR_SIZE_VER5,
+		sizeof(struct perf_event_attr) };
+	struct perf_event_attr known = { .type = ~0U, .config = ~0ULL, .sample_period = ~0ULL, .freq = 1,
+		.precise_ip = 3, .exclude_user = 1, .exclude_kernel = 1, .exclude_hv = 1,
+		.exclude_idle = 1, .exclude_host = 1, .exclude_guest = 1, .config1 = ~0ULL,
+		.config2 = ~0ULL };
+	const uint8_t *mask = (const uint8_t *)&known;
+	unsigned int i, byte, bit;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		/* What newer kernels know is not tried. */
+		for (byte = 0; byte < sizeof(known) && byte < PERF_ATTR_SIZE_VER6; byte++) {
+			struct kbarman_event event = cpu_clock;
+			uint8_t *bytes = (uint8_t *)&event.attr;
+
+			event.attr.sample_period = 1000000;
+			event.attr.size = sizes[i];
+			for (bit = 0; bit < 8; bit++) {
+				struct kbarman_configure c = sampling(&event);
+				bool good = mask[byte] >> bit & 1 && byte < sizes[i];
+
+				/* Its own size, and a period with the highest bit. */
+				if ((byte >= 4 && byte < 8) || (byte >= 16 && byte < 24))
+					continue;
+				bytes[byte] ^= 1 << bit;
+				c.ring_bytes = 64 * KIB;
+				c.max_tasks = c.max_maps = 16;
+				c.max_strings = 4096;
+				c.events_ptr = (uintptr_t)&event;
+				if (configure(self->fd, c) == -E2BIG && byte >= PERF_ATTR_SIZE_VER5)
+					continue;		/* an older kernel */
+				EXPECT_EQ(good ? 0 : -EINVAL, configure(self->fd, c))
+					TH_LOG("size %zu, byte %u, bit %u", sizes[i], byte, bit);
+				bytes[byte] ^= 1 << bit;
+			}
+		}
+	}
+}
+
+/* One event, which has @bytes bytes. */
+static int configure_long(int fd, const void *event, uint32_t bytes)
+{
+	struct kbarman_configure c = sampling(&cpu_clock);
+
+	c.size = sizeof(c);
+	c.events_ptr = (uintptr_t)event;
+	c.event_bytes = bytes;
+	return call(fd, KBARMAN_CONFIGURE, &c);
+}
+
+TEST_F(abi, configure_looks_at_the_sizes_of_events)
+{
+	struct { struct kbarman_event event; uint64_t more[4]; } e = { .event = cpu_clock };
+
+	e.event.attr.sample_period = 1000000;
+	EXPECT_EQ(-EINVAL, configure_long(self->fd, &e, KBARMAN_EVENT_SIZE_VER0 - 1));
+	EXPECT_EQ(0, configure_long(self->fd, &e, KBARMAN_EVENT_SIZE_VER0));
+	EXPECT_EQ(0, configure_long(self->fd, &e, sizeof(e)));
+	EXPECT_EQ(-EINVAL, configure_long(self->fd, &e, 1 << 20));
+	e.event.attr.size = PERF_ATTR_SIZE_VER0 - 1;
+	EXPECT_EQ(-E2BIG, configure_long(self->fd, &e, sizeof(e)));
+	e.event.attr.size = KBARMAN_ATTR_BYTES + 1;
+	EXPECT_EQ(-E2BIG, configure_long(self->fd, &e, sizeof(e)));
+	e.event.attr.size = KBARMAN_ATTR_BYTES;
+	EXPECT_EQ(0, configure_long(self->fd, &e, sizeof(e)));
+	e.event.attr_bytes[KBARMAN_ATTR_BYTES - 1] = 1;		/* unknown to any kernel */
+	EXPECT_EQ(-E2BIG, configure_long(self->fd, &e, sizeof(e)));
+	e.event.attr_bytes[KBARMAN_ATTR_BYTES - 1] = 0;
+	e.more[3] = 1;
+	EXPECT_EQ(-E2BIG, configure_long(self->fd, &e, sizeof(e)));
+	EXPECT_EQ(0, configure_long(self->fd, &e, sizeof(e.event)));
+}
+
+TEST_F(abi, configure_refuses_more_counters_than_a_sample_has)
+{
+	struct kbarman_event events[33];
+	struct kbarman_configure c = sampling(&cpu_clock);
+	unsigned int i;
+
+	for (i = 0; i < 33; i++)
+		events[i] = cpu_clock;
+	events[0].attr.sample_period = 1000000;
+	c.events_ptr = (uintptr_t)events;
+	c.nr_events = 33;
+	EXPECT_EQ(-E2BIG, configure(self->fd, c));
+	events[32].flags = KBARMAN_EVENT_ELSE;
+	EXPECT_EQ(0, configure(self->fd, c));
+}
+
+TEST_F(abi, only_the_first_counter_samples)
 {
 	struct kbarman_event events[3] = { cpu_clock, cpu_clock, cpu_clock };
 	struct kbarman_configure c = sampling(events);
 
 	c.nr_events = 3;
-	events[1].flags = KBARMAN_EVENT_GROUP;
-	events[2].flags = KBARMAN_EVENT_GROUP | KBARMAN_EVENT_NO_KERNEL;
-	EXPECT_EQ(0, configure(self->fd, c));
-	events[0].flags = KBARMAN_EVENT_GROUP;
+	events[0].attr.sample_period = events[1].attr.sample_period = 1000000;
+	c.events_ptr = (uintptr_t)events;
 	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+	events[1].flags = KBARMAN_EVENT_ELSE;
+	EXPECT_EQ(0, configure(self->fd, c));
 }
 
 /* ---- start, stop, consume, stats, clock ---- */

@@ -17,9 +17,8 @@
 static inline struct kbarman_configure sampling(const struct kbarman_event *events, uint32_t count)
 {
 	return (struct kbarman_configure) {
-		.sources = KBARMAN_SOURCE_PMU | KBARMAN_SOURCE_MAPS, .sample = PERIOD_NS,
-		.flags = TELL_KERNEL,
-		.nr_events = count, .events_ptr = (uintptr_t)events };
+		.sources = KBARMAN_SOURCE_PMU | KBARMAN_SOURCE_MAPS, .flags = TELL_KERNEL,
+		.nr_events = count, .events_ptr = sampled(events, count, PERIOD_NS) };
 }
 
 static volatile uint64_t sink;

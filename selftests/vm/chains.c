@@ -18,8 +18,8 @@ static struct kbarman_configure sampling(uint32_t flags)
 {
 	return (struct kbarman_configure) {
 		.sources = KBARMAN_SOURCE_PMU | KBARMAN_SOURCE_MAPS, .flags = flags,
-		.sample = PERIOD_NS, .ring_bytes = 4 * MIB, .nr_events = 1,
-		.events_ptr = (uintptr_t)&cpu_clock };
+		.ring_bytes = 4 * MIB, .nr_events = 1,
+		.events_ptr = sampled(&cpu_clock, 1, PERIOD_NS) };
 }
 
 static struct kbarman_configure switching(uint32_t flags)
@@ -491,16 +491,16 @@ static bool goes_on_to_vfs_read(const struct chain *chain)
 TEST_F(chains, behind_an_interrupt_is_what_it_interrupted)
 {
 	struct kbarman_event timers = {
-		.type = PERF_TYPE_TRACEPOINT, .name = "timer:hrtimer_expire_entry",
-		.config = tracepoint_id("timer/hrtimer_expire_entry") };
+		.name = "timer:hrtimer_expire_entry",
+		.attr = { .type = PERF_TYPE_TRACEPOINT,
+			  .config = tracepoint_id("timer/hrtimer_expire_entry") } };
 	struct kbarman_configure config = sampling(USER | KERNEL);
 	unsigned int interrupts = 0, whole = 0;
 	struct chains chains;
 	struct chain chain;
 
 	find_symbols();
-	config.events_ptr = (uintptr_t)&timers;
-	config.sample = 1;
+	config.events_ptr = sampled(&timers, 1, 1);
 	begin(_metadata, self, config);
 	read_for(self->map, 50, is_interrupt_of_read);
 	end(_metadata, self);

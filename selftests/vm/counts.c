@@ -12,7 +12,7 @@
 #define TICK_NS	1000000
 
 static const struct kbarman_event faults = {
-	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS, .name = "page-faults" };
+	.attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS }, .name = "page-faults" };
 
 FIXTURE(counts)
 {
@@ -28,7 +28,7 @@ FIXTURE_SETUP(counts)
 	pin(0);
 	self->config = sampling(&faults, 1);
 	self->config.sources |= KBARMAN_SOURCE_SCHED;
-	self->config.sample = 0;
+	self->config.events_ptr = (uintptr_t)&faults;
 	self->config.flags |= KBARMAN_CONFIGURE_COUNT_SWITCH;
 	self->config.ring_bytes = 16 << 20;
 }
@@ -150,9 +150,8 @@ TEST_F(counts, all_samples_of_a_cpu_add_up_to_what_its_counter_counted)
 	int counter = event_counter(&faults, -1, 0);
 	pid_t child;
 
-	self->config.events_ptr = (uintptr_t)events;
+	self->config.events_ptr = sampled(events, 2, PERIOD_NS);
 	self->config.nr_events = 2;
-	self->config.sample = PERIOD_NS;
 	self->config.count_ns = TICK_NS;
 	ASSERT_EQ(0, configure(self->fd, self->config));
 	before = counter_now(counter);
@@ -236,9 +235,8 @@ TEST_F(counts, cycles_of_a_task_add_up)
 
 	if (!(query(self->fd).features & KBARMAN_FEATURE_PMU))
 		SKIP(skip_test(), "no hardware PMU");
-	self->config.events_ptr = (uintptr_t)&cycles;
 	/* Few enough overflows for a slow kernel: it stops a counter that has too many. */
-	self->config.sample = CYCLES;
+	self->config.events_ptr = sampled(&cycles, 1, CYCLES);
 	record_cycles(_metadata, self->fd, self->config, &seen);
 	if (seen.waited)
 		SKIP(skip_test(), "the PMU has no counters beside the module's");
@@ -333,8 +331,8 @@ TEST_F(counts, chosen_tasks_get_nothing_of_the_others)
 
 static bool can_count(const struct kbarman_event *event)
 {
-	struct perf_event_attr attr = { .type = event->type, .size = sizeof(attr),
-					.config = event->config };
+	struct perf_event_attr attr = { .type = event->attr.type, .size = sizeof(attr),
+					.config = event->attr.config };
 	int fd = syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd >= 0)
@@ -354,10 +352,10 @@ TEST_F_TIMEOUT(counts, all_records_are_what_the_counters_counted, 600 * SLOWNESS
 {
 	bool pmu = query(self->fd).features & KBARMAN_FEATURE_PMU;
 	const struct kbarman_event switches = {
-		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES,
+		.attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES },
 		.name = "context-switches" };
 	const struct kbarman_event instructions = {
-		.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_INSTRUCTIONS,
+		.attr = { .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_INSTRUCTIONS },
 		.name = "instructions" };
 	/* QEMU may count no instructions. */
 	bool both = pmu && can_count(&instructions);
@@ -366,12 +364,12 @@ TEST_F_TIMEOUT(counts, all_records_are_what_the_counters_counted, 600 * SLOWNESS
 	uint64_t counted;
 	unsigned int i;
 
-	self->config.events_ptr = (uintptr_t)events;
 	self->config.nr_events = both ? 4 : 3;
 	for (i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
 		struct kbarman_configure c = self->config;
 
-		c.sample = !ways[i].overflows ? 0 : pmu ? CYCLES : PERIOD_NS;
+		c.events_ptr = sampled(events, c.nr_events,
+				       !ways[i].overflows ? 0 : pmu ? CYCLES : PERIOD_NS);
 		c.count_ns = ways[i].ticks ? TICK_NS : 0;
 		if (!ways[i].switches)
 			c.flags &= ~KBARMAN_CONFIGURE_COUNT_SWITCH;
@@ -388,7 +386,8 @@ TEST_F_TIMEOUT(counts, all_records_are_what_the_counters_counted, 600 * SLOWNESS
 	if (!last)
 		return;
 	/* A CPU that goes and comes, also while it counts. */
-	self->config.sample = pmu ? CYCLES : PERIOD_NS;
+	self->config.events_ptr = sampled(events, self->config.nr_events,
+					  pmu ? CYCLES : PERIOD_NS);
 	self->config.count_ns = TICK_NS;
 	ASSERT_EQ(0, configure(self->fd, self->config));
 	ASSERT_EQ(0, start(self->fd));

@@ -57,9 +57,9 @@ static void (*const programs[KNOWN_PROGRAMS])(void) = { known_0, known_1, known_
 TEST(each_task_has_its_instructions)
 {
 	struct kbarman_event events[2] = {
-		{ .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_INSTRUCTIONS,
-		  .flags = KBARMAN_EVENT_NO_KERNEL, .name = "instructions:u" },
-		{ .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_INSTRUCTIONS,
+		{ .attr = { .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_INSTRUCTIONS,
+			    .exclude_kernel = 1 }, .name = "instructions:u" },
+		{ .attr = { .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_INSTRUCTIONS },
 		  .name = "instructions" },
 	};
 	struct kbarman_configure config = sampling(events, 2);
@@ -73,7 +73,7 @@ TEST(each_task_has_its_instructions)
 	pin(0);
 	config.sources |= KBARMAN_SOURCE_SCHED;
 	config.flags |= KBARMAN_CONFIGURE_COUNT_SWITCH;
-	config.sample = 0;
+	config.events_ptr = (uintptr_t)events;
 	config.ring_bytes = 16 << 20;
 	ASSERT_EQ(0, configure(fd, config));
 	for (i = 0; i < KNOWN_PROGRAMS; i++) {

@@ -128,8 +128,8 @@ static void record_everything(int fd)
 {
 	uint32_t features = query(fd).features, flags = 0;
 	struct kbarman_configure c = {
-		.sources = KBARMAN_SOURCE_ALL, .sample = 1000000, .nr_events = 1,
-		.events_ptr = (uintptr_t)&cpu_clock, .ring_bytes = MIB, .max_tasks = 1024,
+		.sources = KBARMAN_SOURCE_ALL, .nr_events = 1,
+		.events_ptr = sampled(&cpu_clock, 1, 1000000), .ring_bytes = MIB, .max_tasks = 1024,
 		.max_maps = 4096, .max_strings = 256 * KIB };
 
 	if (features & KBARMAN_FEATURE_CHAIN_USER)

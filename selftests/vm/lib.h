@@ -111,9 +111,9 @@ static inline void module_want(void)
 /* ---- the device's calls: 0 or -errno ---- */
 
 static const struct kbarman_event cpu_clock = {
-	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock" };
+	.attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK }, .name = "cpu-clock" };
 static const struct kbarman_event cycles = {
-	.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES, .name = "cycles" };
+	.attr = { .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES }, .name = "cycles" };
 
 static inline int device_open(void)
 {
@@ -146,9 +146,44 @@ static inline struct kbarman_query query(int fd)
 	return q;
 }
 
+/*
+ * @nr @events of which the first one takes a sample every @period: for events_ptr. The result is good
+ * until the eighth such call.
+ */
+static inline uint64_t sampled(const struct kbarman_event *events, unsigned int nr, uint64_t period)
+{
+	static struct kbarman_event copies[8][32];
+	static unsigned int last;
+	struct kbarman_event *copy = copies[last++ % 8];
+
+	memcpy(copy, events, nr * sizeof(*events));
+	copy->attr.sample_period = period;
+	return (uintptr_t)copy;
+}
+
+/* The same, @hz times a second. */
+static inline uint64_t sampled_hz(const struct kbarman_event *events, unsigned int nr, uint64_t hz)
+{
+	uint64_t copy = sampled(events, nr, hz);
+
+	((struct kbarman_event *)(uintptr_t)copy)->attr.freq = 1;
+	return copy;
+}
+
+/* @event every @period, or cpu-clock where no PMU counts it: two events. */
+static inline uint64_t sampled_or_clock(const struct kbarman_event *event, uint64_t period)
+{
+	struct kbarman_event events[2] = { *event, cpu_clock };
+
+	events[1].flags = KBARMAN_EVENT_ELSE | KBARMAN_EVENT_FALLBACK;
+	events[1].attr.sample_period = period;
+	return sampled(events, 2, period);
+}
+
 static inline int configure(int fd, struct kbarman_configure config)
 {
 	config.size = sizeof(config);
+	config.event_bytes = sizeof(struct kbarman_event);
 	return call(fd, KBARMAN_CONFIGURE, &config);
 }
 
@@ -480,8 +515,8 @@ static inline void enter_long_directory(mode_t mode)
 static inline int event_counter(const struct kbarman_event *event, pid_t task, int cpu)
 {
 	struct perf_event_attr attr = {
-		.type = event->type, .size = sizeof(attr), .config = event->config,
-		.sample_period = event->type == PERF_TYPE_HARDWARE ? CYCLES : 0,
+		.type = event->attr.type, .size = sizeof(attr), .config = event->attr.config,
+		.sample_period = event->attr.type == PERF_TYPE_HARDWARE ? CYCLES : 0,
 		.read_format = COUNTER_READING };
 	int fd = syscall(SYS_perf_event_open, &attr, task, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
@@ -519,7 +554,7 @@ static inline bool counter_had_to_wait(int counter)
 static inline int switch_counter(uint32_t cpu)
 {
 	static const struct kbarman_event switches = {
-		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES,
+		.attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES },
 		.name = "context switches" };
 
 	return event_counter(&switches, -1, cpu);

@@ -264,10 +264,8 @@ TEST(start_without_a_counter_leaves_the_former_recording)
 	int fd, error;
 
 	c.sources |= KBARMAN_SOURCE_PMU;
-	c.flags = KBARMAN_CONFIGURE_FREQ;
-	c.events_ptr = (uintptr_t)&cpu_clock;
+	c.events_ptr = sampled_hz(&cpu_clock, 1, 100);
 	c.nr_events = 1;
-	c.sample = 100;
 	fd = begin(c);
 	pin(0);
 	ASSERT_EQ(0, start(fd));

@@ -62,15 +62,14 @@ static struct kbarman_configure kind(unsigned int which, uint32_t features, uint
 		break;
 	case 4:		/* counters, which are read at switches */
 		c.sources |= KBARMAN_SOURCE_PMU;
-		c.flags = KBARMAN_CONFIGURE_FALLBACK | KBARMAN_CONFIGURE_COUNT_SWITCH;
-		c.events_ptr = (uintptr_t)&cycles;
-		c.nr_events = 1;
+		c.flags = KBARMAN_CONFIGURE_COUNT_SWITCH;
+		c.events_ptr = sampled_or_clock(&cycles, 0);
+		c.nr_events = 2;
 		break;
 	default:	/* call chains: by frame pointers, and by stacks */
 		c.sources |= KBARMAN_SOURCE_PMU;
-		c.events_ptr = (uintptr_t)&cpu_clock;
+		c.events_ptr = sampled(&cpu_clock, 1, SAMPLE_NS);
 		c.nr_events = 1;
-		c.sample = SAMPLE_NS;
 		if (features & KBARMAN_FEATURE_CHAIN_KERNEL)
 			c.flags |= KBARMAN_CONFIGURE_CHAIN_KERNEL;
 		if (which == 6 && features & KBARMAN_FEATURE_CHAIN_STACK)

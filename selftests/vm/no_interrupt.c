@@ -37,7 +37,8 @@ TEST_F(no_interrupt, the_fallback_samples_in_its_place)
 	struct kbarman_configure config = sampling(&cycles, 1);
 	const void *map;
 
-	config.flags |= KBARMAN_CONFIGURE_FALLBACK;
+	config.events_ptr = sampled_or_clock(&cycles, PERIOD_NS);
+	config.nr_events = 2;
 	ASSERT_EQ(0, configure(self->fd, config));
 	ASSERT_EQ(0, start(self->fd));
 	EXPECT_TRUE(query(self->fd).state & KBARMAN_STATE_FALLBACK);

@@ -243,7 +243,7 @@ TEST_F(permission, paranoia_of_perf_keeps_nobody_out_who_may)
 /* ---- without CAP_SYSLOG ---- */
 
 static const struct kbarman_configure sampling = {
-	.sources = KBARMAN_SOURCE_PMU | KBARMAN_SOURCE_MAPS, .sample = 1000000, .nr_events = 1 };
+	.sources = KBARMAN_SOURCE_PMU | KBARMAN_SOURCE_MAPS, .nr_events = 1 };
 
 TEST_F(permission, kernel_places_are_zero_without_syslog)
 {
@@ -260,7 +260,7 @@ TEST_F(permission, kernel_places_are_zero_without_syslog)
 	keep_only(CAPABILITY(CAP_PERFMON) | CAPABILITY(CAP_SYS_ADMIN));
 	fd = try_open();
 	ASSERT_LE(0, fd);
-	c.events_ptr = (uintptr_t)&cpu_clock;
+	c.events_ptr = sampled(&cpu_clock, 1, 1000000);
 	ASSERT_EQ(0, configure(fd, c));
 	ASSERT_EQ(0, start(fd));
 	map = map_cpu(fd, 0);

@@ -501,7 +501,7 @@ TEST_F(rows, a_chosen_process_that_maps_code_before_its_first_sample_has_rows_of
 		for (;;)
 			burn();
 	}
-	c.sample = 20 * PERIOD_NS;
+	c.events_ptr = sampled(&cpu_clock, 1, 20 * PERIOD_NS);
 	c.pids_ptr = (uintptr_t)&child;
 	c.nr_pids = 1;
 	/* All of them, so that the start takes a while. */
@@ -958,7 +958,7 @@ static int start_with_few_samples(FIXTURE_DATA(rows) *self)
 {
 	struct kbarman_configure c = sampling(&cpu_clock, 1);
 
-	c.sample = 10 * PERIOD_NS;
+	c.events_ptr = sampled(&cpu_clock, 1, 10 * PERIOD_NS);
 	if (configure(self->fd, c))
 		lost("no session");
 	self->map = map_cpu(self->fd, 0);

@@ -7,9 +7,9 @@
 #include "kselftest_harness.h"
 
 static const struct kbarman_event faults = {
-	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS, .name = "page-faults" },
+	.attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS }, .name = "page-faults" },
 	instructions = {
-	.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_INSTRUCTIONS,
+	.attr = { .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_INSTRUCTIONS },
 	.name = "instructions" };
 
 static int start_events(int fd, const struct kbarman_event *events, uint32_t count,
@@ -206,7 +206,7 @@ TEST_F(counters, the_second_counter_counts_what_happened)
 static uint64_t perf_count(const struct kbarman_event *event)
 {
 	struct perf_event_attr attr = {
-		.type = event->type, .size = sizeof(attr), .config = event->config };
+		.type = event->attr.type, .size = sizeof(attr), .config = event->attr.config };
 	int fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	uint64_t value = 0;
 
@@ -286,7 +286,7 @@ TEST_F(counters, an_unknown_event_is_refused_by_its_number)
 	struct kbarman_event events[] = { cpu_clock, cpu_clock };
 	struct kbarman_start s;
 
-	events[1].type = 12345;
+	events[1].attr.type = 12345;
 	EXPECT_EQ(-ENOENT, start_events(self->fd, events, 2, &s));
 	EXPECT_EQ(1, s.event);
 	EXPECT_GT(self->q.nr_cpus, s.cpu);
@@ -313,7 +313,8 @@ TEST_F(counters, without_a_pmu_the_fallback_is_named_as_one)
 
 	if (self->q.features & KBARMAN_FEATURE_PMU)
 		SKIP(return, "there is a hardware PMU");
-	c.flags |= KBARMAN_CONFIGURE_FALLBACK;
+	c.events_ptr = sampled_or_clock(&cycles, PERIOD_NS);
+	c.nr_events = 2;
 	ASSERT_EQ(0, configure(self->fd, c));
 	ASSERT_EQ(0, start(self->fd));
 	EXPECT_NE(0, query(self->fd).state & KBARMAN_STATE_FALLBACK);
@@ -331,7 +332,8 @@ TEST_F(counters, with_a_pmu_the_fallback_is_not_used)
 
 	if (!(self->q.features & KBARMAN_FEATURE_PMU))
 		SKIP(return, "no hardware PMU");
-	c.flags |= KBARMAN_CONFIGURE_FALLBACK;
+	c.events_ptr = sampled_or_clock(&cycles, PERIOD_NS);
+	c.nr_events = 2;
 	ASSERT_EQ(0, configure(self->fd, c));
 	ASSERT_EQ(0, start(self->fd));
 	EXPECT_EQ(0, query(self->fd).state & KBARMAN_STATE_FALLBACK);
@@ -343,8 +345,7 @@ TEST_F(counters, a_frequency_is_taken_for_one)
 	struct kbarman_configure c = sampling(&cpu_clock, 1);
 	const void *map;
 
-	c.flags |= KBARMAN_CONFIGURE_FREQ;
-	c.sample = 1000;
+	c.events_ptr = sampled_hz(&cpu_clock, 1, 1000);
 	ASSERT_EQ(0, configure(self->fd, c));
 	ASSERT_EQ(0, start(self->fd));
 	map = map_cpu(self->fd, 0);

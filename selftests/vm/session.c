@@ -546,16 +546,14 @@ TEST_F(hotplug, a_returning_cpu_records_again)
 TEST_F(hotplug, software_counters_let_a_cpu_go_and_come)
 {
 	const struct kbarman_event events[] = {
-		{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock" },
-		{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES,
+		{ .attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK }, .name = "cpu-clock" },
+		{ .attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES },
 		  .name = "context-switches" },
 	};
 	struct kbarman_configure c = {
 		.sources = KBARMAN_SOURCE_ALL,
-		.flags = KBARMAN_CONFIGURE_FREQ,
-		.sample = 100,
 		.nr_events = 2,
-		.events_ptr = (uintptr_t)events,
+		.events_ptr = sampled_hz(events, 2, 100),
 	};
 	int i;
 
@@ -594,10 +592,8 @@ TEST_F(hotplug, a_returning_cpu_is_sampled_again)
 {
 	struct kbarman_configure c = {
 		.sources = KBARMAN_SOURCE_ALL,
-		.flags = KBARMAN_CONFIGURE_FREQ | KBARMAN_CONFIGURE_FALLBACK,
-		.sample = 1000,
-		.nr_events = 1,
-		.events_ptr = (uintptr_t)&cycles,
+		.nr_events = 2,
+		.events_ptr = sampled_or_clock(&cycles, 1000000),
 	};
 	unsigned int turn, try;
 	uint64_t back;

@@ -224,11 +224,9 @@ TEST_F(sessions, each_has_samples_of_its_own)
 	unsigned int i;
 
 	c.sources = KBARMAN_SOURCE_PMU | KBARMAN_SOURCE_MAPS;
-	c.flags = KBARMAN_CONFIGURE_FREQ;
 	c.nr_events = 1;
-	c.events_ptr = (uintptr_t)&cpu_clock;
 	for (i = 0; i < 2; i++) {
-		c.sample = i ? 100 : 1000;
+		c.events_ptr = sampled_hz(&cpu_clock, 1, i ? 100 : 1000);
 		self->fd[i] = begin(c);
 		ASSERT_EQ(0, start(self->fd[i]));
 	}

@@ -14,9 +14,9 @@ static inline struct kbarman_configure sampling(uint32_t stack_bytes)
 {
 	return (struct kbarman_configure) {
 		.sources = KBARMAN_SOURCE_PMU | KBARMAN_SOURCE_MAPS,
-		.flags = KBARMAN_CONFIGURE_CHAIN_STACK, .sample = PERIOD_NS,
-		.ring_bytes = 8 * MIB, .nr_events = 1,
-		.stack_bytes = stack_bytes, .events_ptr = (uintptr_t)&cpu_clock };
+		.flags = KBARMAN_CONFIGURE_CHAIN_STACK,
+		.ring_bytes = 8 * MIB, .nr_events = 1, .stack_bytes = stack_bytes,
+		.events_ptr = sampled(&cpu_clock, 1, PERIOD_NS) };
 }
 
 /* ---- code that is sampled ---- */

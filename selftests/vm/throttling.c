@@ -230,12 +230,11 @@ TEST_F(throttling, a_frequency_above_the_limit_is_refused)
 	struct kbarman_configure c = sampling(variant->event, 1);
 
 	set_rate("1000");
-	c.flags |= KBARMAN_CONFIGURE_FREQ;
-	c.sample = 1001;
+	c.events_ptr = sampled_hz(variant->event, 1, 1001);
 	ASSERT_EQ(0, configure(self->fd, c));
 	EXPECT_EQ(-ERANGE, start(self->fd));
 	EXPECT_EQ(0, query(self->fd).state & KBARMAN_STATE_RUNNING);
-	c.sample = 1000;
+	c.events_ptr = sampled_hz(variant->event, 1, 1000);
 	ASSERT_EQ(0, configure(self->fd, c));
 	EXPECT_EQ(0, start(self->fd));
 	/* A limit that is lowered later stops nobody. */

@@ -375,10 +375,9 @@ static void bystander_destroy(struct bystander *by)
 /* ---- overwrite mode ---- */
 
 #define EVERYTHING								\
-	.flags = KBARMAN_CONFIGURE_FREQ | KBARMAN_CONFIGURE_FALLBACK,		\
 	.sources = KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE |			\
 		   KBARMAN_SOURCE_PMU | KBARMAN_SOURCE_MARKS,			\
-	.events_ptr = (uintptr_t)&cycles, .nr_events = 1, .sample = 4000
+	.events_ptr = sampled_or_clock(&cycles, 250000), .nr_events = 2
 
 TEST_F_TIMEOUT(torture, snapshots_are_whole_while_all_cpus_write, 3600)
 {

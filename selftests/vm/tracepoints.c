@@ -22,10 +22,8 @@ FIXTURE_SETUP(tracepoints)
 {
 	pin(0);
 	self->fd = device_open_free();
-	self->events[0] = (struct kbarman_event){ .type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock" };
-	self->events[1] = (struct kbarman_event){ .type = PERF_TYPE_TRACEPOINT,
-		.config = tracepoint_id("sched/sched_switch"), .name = "sched:sched_switch" };
+	self->events[0] = (struct kbarman_event){ .attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK }, .name = "cpu-clock" };
+	self->events[1] = (struct kbarman_event){ .attr = { .type = PERF_TYPE_TRACEPOINT, .config = tracepoint_id("sched/sched_switch") }, .name = "sched:sched_switch" };
 }
 
 FIXTURE_TEARDOWN(tracepoints)
@@ -38,7 +36,7 @@ static struct kbarman_configure counting(const struct kbarman_event *events, uin
 {
 	return (struct kbarman_configure){
 		.sources = KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_PMU, .ring_bytes = 4 * MIB,
-		.nr_events = nr, .events_ptr = (uintptr_t)events, .sample = period };
+		.nr_events = nr, .events_ptr = sampled(events, nr, period) };
 }
 
 /* Between two samples there are as many switches in the ring as the counter says. */
@@ -80,7 +78,7 @@ TEST_F(tracepoints, header_has_their_numbers_and_names)
 	ASSERT_EQ(0, configure(self->fd, counting(self->events, 2, 1000000)));
 	ASSERT_EQ(0, start(self->fd));
 	map = map_cpu(self->fd, 0);
-	EXPECT_EQ(0xc0000000 | self->events[1].config, capture_pmu(map, 0)->counter_types[1]);
+	EXPECT_EQ(0xc0000000 | self->events[1].attr.config, capture_pmu(map, 0)->counter_types[1]);
 	EXPECT_STREQ("sched:sched_switch", capture_fact(map, "counter.0.1"));
 }
 
@@ -93,7 +91,7 @@ TEST_F(tracepoints, header_has_their_numbers_and_names)
 static unsigned int samples_of_first_hit(const struct kbarman_event *event)
 {
 	struct perf_event_attr attr = {
-		.type = event->type, .size = sizeof(attr), .config = event->config,
+		.type = event->attr.type, .size = sizeof(attr), .config = event->attr.config,
 		.sample_period = 1ULL << 40, .sample_type = PERF_SAMPLE_IP,
 		.read_format = COUNTER_READING };
 	const struct perf_event_mmap_page *page;
@@ -148,7 +146,7 @@ TEST_F(tracepoints, those_that_are_not_there_are_refused)
 {
 	struct kbarman_start s = { .size = sizeof(s) };
 
-	self->events[1].config = 0xfffffff;
+	self->events[1].attr.config = 0xfffffff;
 	ASSERT_EQ(0, configure(self->fd, counting(self->events, 2, 1000000)));
 	EXPECT_NE(0, call(self->fd, KBARMAN_START, &s));
 	EXPECT_EQ(1, s.event);
@@ -182,8 +180,8 @@ TEST_F(tracepoints, probes_that_the_callers_memory_names_are_refused)
 		struct kbarman_start s = { .size = sizeof(s) };
 
 		self->events[1] = (struct kbarman_event){
-			.type = pmu_type(probes[i][0]), .config1 = (uintptr_t)probes[i][1] };
-		if (!self->events[1].type)
+			.attr = { .type = pmu_type(probes[i][0]), .config1 = (uintptr_t)probes[i][1] } };
+		if (!self->events[1].attr.type)
 			continue;
 		tried++;
 		strcpy(self->events[1].name, probes[i][0]);

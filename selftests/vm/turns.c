@@ -19,15 +19,15 @@
 #define MIGRATIONS	4
 #define NR		5
 
-#define SOFTWARE(number, text, bits) \
-	{ .type = PERF_TYPE_SOFTWARE, .config = (number), .name = (text), .flags = (bits) }
+#define SOFTWARE(number, text, when) \
+	{ .attr = { .type = PERF_TYPE_SOFTWARE, .config = (number) }, .name = (text), .turn = (when) }
 
 static const struct kbarman_event events[NR] = {
 	SOFTWARE(PERF_COUNT_SW_CONTEXT_SWITCHES, "context-switches", 0),
-	SOFTWARE(PERF_COUNT_SW_CONTEXT_SWITCHES, "cs", KBARMAN_EVENT_TURN),
-	SOFTWARE(PERF_COUNT_SW_PAGE_FAULTS, "faults", KBARMAN_EVENT_TURN | KBARMAN_EVENT_GROUP),
-	SOFTWARE(PERF_COUNT_SW_CPU_CLOCK, "cpu-clock", KBARMAN_EVENT_TURN),
-	SOFTWARE(PERF_COUNT_SW_CPU_MIGRATIONS, "migrations", KBARMAN_EVENT_TURN),
+	SOFTWARE(PERF_COUNT_SW_CONTEXT_SWITCHES, "cs", 1),
+	SOFTWARE(PERF_COUNT_SW_PAGE_FAULTS, "faults", 1),
+	SOFTWARE(PERF_COUNT_SW_CPU_CLOCK, "cpu-clock", 2),
+	SOFTWARE(PERF_COUNT_SW_CPU_MIGRATIONS, "migrations", 3),
 };
 
 FIXTURE(turns)
@@ -46,7 +46,7 @@ FIXTURE_SETUP(turns)
 	memcpy(self->events, events, sizeof(events));
 	self->config = (struct kbarman_configure){
 		.sources = KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_PMU, .ring_bytes = 16 * MIB,
-		.flags = KBARMAN_CONFIGURE_COUNT_SWITCH, .turn_ms = TURN_MS,
+		.flags = KBARMAN_CONFIGURE_COUNT_SWITCH,
 		.nr_events = NR, .events_ptr = (uintptr_t)self->events };
 }
 
@@ -55,16 +55,31 @@ FIXTURE_TEARDOWN(turns)
 	close(self->fd);
 }
 
+static int turn(int fd, uint32_t number)
+{
+	struct kbarman_turn t = { .size = sizeof(t), .turn = number };
+
+	return call(fd, KBARMAN_TURN, &t);
+}
+
+/* Records work. Each turn comes once in a round of three. */
 static void record_ping_pong(struct __test_metadata *_metadata, int fd,
 			     struct kbarman_configure config)
 {
-	uint64_t begun;
+	uint64_t begun, now, due = 0;
+	unsigned int turns = 0;
 
 	ASSERT_EQ(0, configure(fd, config));
 	ASSERT_EQ(0, start(fd));
 	begun = clock_ns(CLOCK_MONOTONIC);
-	while (clock_ns(CLOCK_MONOTONIC) - begun < SECONDS * SLOWNESS * 1000000000ULL)
-		ping_pong(0, ROUNDS);
+	while ((now = clock_ns(CLOCK_MONOTONIC)) - begun < SECONDS * SLOWNESS * 1000000000ULL ||
+	       turns < 4 * 3) {
+		if (now >= due) {
+			ASSERT_EQ(0, turn(fd, 1 + turns++ % 3));
+			due = now + TURN_MS * 1000000ULL;
+		}
+		ping_pong(0, ROUNDS / 10);
+	}
 	ASSERT_EQ(0, stop(fd));
 	ASSERT_EQ(0, stats(fd, 0).overwritten);
 }
@@ -177,7 +192,7 @@ TEST_F(turns, the_capture_says_which_counters_take_turns)
 TEST_F(turns, samples_go_on_meanwhile)
 {
 	self->events[0] = (struct kbarman_event)SOFTWARE(PERF_COUNT_SW_CPU_CLOCK, "clock", 0);
-	self->config.sample = 1000000;
+	self->events[0].attr.sample_period = 1000000;
 	record_ping_pong(_metadata, self->fd, self->config);
 	EXPECT_LE(SECONDS * 10, records_of(self->fd, 0, BM_RECORD_SAMPLE_WITH_PC));
 	EXPECT_TRUE(sums_are_equal(self->fd));
@@ -186,11 +201,10 @@ TEST_F(turns, samples_go_on_meanwhile)
 TEST_F(turns, several_recordings_take_their_own_turns)
 {
 	int other = device_open();
-	struct kbarman_configure more = self->config;
 
-	more.turn_ms = 2 * TURN_MS;
-	ASSERT_EQ(0, configure(other, more));
+	ASSERT_EQ(0, configure(other, self->config));
 	ASSERT_EQ(0, start(other));
+	ASSERT_EQ(0, turn(other, 3));
 	record_ping_pong(_metadata, self->fd, self->config);
 	ASSERT_EQ(0, stop(other));
 	EXPECT_TRUE(sums_are_equal(self->fd));
@@ -198,32 +212,70 @@ TEST_F(turns, several_recordings_take_their_own_turns)
 	close(other);
 }
 
+/* Nothing that takes turns counts before the first one, and the last one goes on. */
+TEST_F(turns, the_last_turn_goes_on_and_the_capture_says_since_when)
+{
+	unsigned long long given = 0, since = 0;
+	unsigned int before = 0, after = 0;
+	const union record *r;
+	struct walk walk;
+	const void *map;
+
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	ping_pong(0, ROUNDS);
+	ASSERT_EQ(0, turn(self->fd, 2));
+	ASSERT_EQ(0, turn(self->fd, 1));
+	ping_pong(0, ROUNDS);
+	ASSERT_EQ(0, stop(self->fd));
+	map = map_cpu(self->fd, 0);
+	ASSERT_EQ(2, sscanf(capture_fact(map, "turned"), "%llu,%llu", &given, &since));
+	EXPECT_EQ(2, given);
+	walk = walk_begin(map);
+	while ((r = walk_next(&walk))) {
+		if (!is_sample(r))
+			continue;
+		if (counts(r, SWITCHES)) {
+			EXPECT_LE(since, r->header.timestamp);
+			after++;
+		} else if (r->header.timestamp < since) {
+			before++;
+		}
+	}
+	EXPECT_LE(ROUNDS, before);
+	EXPECT_LE(ROUNDS, after);
+	EXPECT_TRUE(sums_are_equal(self->fd));
+}
+
+TEST_F(turns, only_the_owner_gives_a_turn_that_there_is)
+{
+	int other = device_open();
+
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	EXPECT_EQ(-EINVAL, turn(self->fd, 1));	/* it does not run */
+	ASSERT_EQ(0, start(self->fd));
+	EXPECT_EQ(-EINVAL, turn(self->fd, 0));
+	EXPECT_EQ(-EINVAL, turn(self->fd, 4));
+	EXPECT_EQ(-EPERM, turn(other, 1));
+	EXPECT_EQ(0, turn(self->fd, 1));
+	close(other);
+}
+
 TEST_F(turns, what_can_have_no_turns_is_refused)
 {
-	const struct kbarman_configure good = self->config;
-	struct kbarman_configure c;
+	struct kbarman_configure c = self->config;
 
-	ASSERT_EQ(0, configure(self->fd, good));
-	c = good;
+	ASSERT_EQ(0, configure(self->fd, self->config));
 	c.flags = 0;			/* no readings at switches */
 	c.count_ns = 1000000;
 	EXPECT_EQ(-EINVAL, configure(self->fd, c));
-	c = good;
-	c.turn_ms = KBARMAN_TURN_MS_MIN - 1;
-	EXPECT_EQ(-EINVAL, configure(self->fd, c));
-	c.turn_ms = KBARMAN_TURN_MS_MAX + 1;
-	EXPECT_EQ(-EINVAL, configure(self->fd, c));
-	c = good;
-	c.turn_ms = 0;			/* events with turns of no length */
-	EXPECT_EQ(-EINVAL, configure(self->fd, c));
-	c = good;
-	c.nr_events = 3;		/* a single turn */
-	EXPECT_EQ(-EINVAL, configure(self->fd, c));
-	self->events[FAULTS].flags = KBARMAN_EVENT_GROUP;	/* half of a group */
-	EXPECT_EQ(-EINVAL, configure(self->fd, good));
-	self->events[FAULTS].flags = events[FAULTS].flags;
-	self->events[ALWAYS].flags = KBARMAN_EVENT_TURN;	/* the one that samples */
-	EXPECT_EQ(-EINVAL, configure(self->fd, good));
+	self->events[ALWAYS].attr.sample_period = 1000000;
+	EXPECT_EQ(0, configure(self->fd, self->config));
+	self->events[ALWAYS].turn = 1;		/* what samples */
+	EXPECT_EQ(-EINVAL, configure(self->fd, self->config));
+	self->events[ALWAYS].turn = 0;
+	self->events[CLOCK].turn = KBARMAN_TURNS_MAX + 1;
+	EXPECT_EQ(-EINVAL, configure(self->fd, self->config));
 }
 
 TEST_HARNESS_MAIN

@@ -65,7 +65,7 @@ FIXTURE_SETUP(year)
 	self->idle = nr > 2 ? nr - 2 : 0;
 	c.mode = KBARMAN_MODE_OVERWRITE;
 	c.sources |= KBARMAN_SOURCE_SCHED;
-	c.sample *= 20;
+	c.events_ptr = sampled(&cpu_clock, 1, 20 * PERIOD_NS);
 	ASSERT_EQ(0, configure(self->fd, c));
 	pin(0);
 	ASSERT_EQ(0, start(self->fd));

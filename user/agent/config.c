@@ -404,7 +404,7 @@ static void take_line(struct reader *r, char *line)
 
 static void check_session(struct reader *r, struct agent_wanted *session)
 {
-	struct kbarman_event events[KB_EVENTS_MAX];
+	struct kb_perf_event events[KB_EVENTS_MAX];
 	struct kb_error err;
 
 	if (!session->triggers && (session->before_seconds || session->every_seconds))

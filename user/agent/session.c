@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "notify.h"
+#include "record/event_plan.h"
 #include "record/source_words.h"
 #include "say.h"
 #include "session.h"
@@ -54,7 +55,10 @@ static int configure(struct agent_session *session, struct kb_error *err)
 {
 	const struct agent_wanted *wanted = &session->wanted;
 	struct kb_device *device = session->device;
-	struct kbarman_event events[KB_EVENTS_MAX];
+	const struct kb_sampling sampling = {
+		.period = wanted->sample, .freq = true, .clock = !wanted->events };
+	struct kb_perf_event events[KB_EVENTS_MAX];
+	struct kb_event_plan plan = { 0 };
 	uint64_t cpus[KB_CPU_WORDS];
 	struct kbarman_configure configure = {
 		.sources = wanted->sources,
@@ -78,26 +82,28 @@ static int configure(struct agent_session *session, struct kb_error *err)
 		if (nr < 0)
 			return nr;
 		configure.sources |= KBARMAN_SOURCE_PMU | KBARMAN_SOURCE_MAPS;
-		configure.flags |= KBARMAN_CONFIGURE_FREQ;
-		if (!wanted->events)
-			configure.flags |= KBARMAN_CONFIGURE_FALLBACK;
-		configure.nr_events = (uint32_t)nr;
-		configure.events_ptr = (uintptr_t)events;
-		configure.sample = wanted->sample;
+		ret = kb_event_plan_make(&plan, events, (unsigned int)nr, &sampling, NULL, err);
+		if (ret)
+			goto out;
+		kb_event_plan_use(&plan, &configure);
 	} else {
 		configure.max_maps = 1;
 	}
 	if (wanted->cpus) {
 		int words = kb_cpulist_parse(cpus, wanted->cpus, query.nr_cpus, err);
 
+		ret = words;
 		if (words < 0)
-			return words;
+			goto out;
 		configure.cpus_ptr = (uintptr_t)cpus;
 		configure.nr_cpu_words = (uint32_t)words;
 	}
 	choose_mode(session, &configure);
 	leave_out(wanted, &configure, query.absent);
-	return kb_device_configure(device, &configure, err);
+	ret = kb_device_configure(device, &configure, err);
+out:
+	kb_event_plan_free(&plan);
+	return ret;
 }
 
 void agent_session_add_kernel(struct agent_session *session)

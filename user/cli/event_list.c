@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,10 +14,4 @@ int event_list_add(char **list, const char *text)
 	free(*list);
 	*list = longer;
 	return 0;
-}
-
-bool event_is_hardware(const struct kbarman_event *event)
-{
-	return event->type != PERF_TYPE_SOFTWARE && event->type != PERF_TYPE_TRACEPOINT &&
-	       event->type != PERF_TYPE_BREAKPOINT;
 }

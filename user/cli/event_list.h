@@ -3,17 +3,10 @@
 #ifndef KB_CLI_EVENT_LIST_H
 #define KB_CLI_EVENT_LIST_H
 
-#include <stdbool.h>
-
-#include <uapi/kbarman.h>
-
 /*
  * Append @text, what stands behind one -e, to *@list, which is NULL at first. The caller frees
  * *@list. Returns 0, or CLI_IMPOSSIBLE after a message.
  */
 int event_list_add(char **list, const char *text);
-
-/* Does @event need a counter of the hardware? */
-bool event_is_hardware(const struct kbarman_event *event);
 
 #endif /* KB_CLI_EVENT_LIST_H */

@@ -115,7 +115,7 @@ static int show(void *context, const struct kb_event_listing *event)
 static const char *metric_refusal(const struct kb_metric *metric)
 {
 	const char *events[KB_METRIC_EVENTS_MAX];
-	struct kbarman_event event, slots;
+	struct kb_perf_event event, slots;
 	char text[512];
 	unsigned int nr = kb_metric_events(metric, events, text, sizeof(text));
 

@@ -33,6 +33,9 @@
 #include "decoder.h"
 #include "event_list.h"
 #include "per_core.h"
+#include "record/event_plan.h"
+#include "record/perf_counter.h"
+#include "record/turn_draw.h"
 #include "record_options.h"
 #include "record_output.h"
 #include "sample_rate.h"
@@ -59,7 +62,9 @@ struct recording {
 	struct kb_kernel_maps kernel_maps;
 	sigset_t old_mask;
 	int signals;			/* signalfd */
-	bool per_core;			/* CPUs may count different events */
+	struct kb_event_plan plan;
+	struct kb_turn_draw turns;
+	int64_t turn_ends;		/* ns of CLOCK_MONOTONIC */
 	bool started;
 	bool interrupted;
 	uint64_t cpus[KB_CPU_WORDS];
@@ -142,30 +147,39 @@ static int choose_chains(struct record_options *o, const struct kbarman_query *q
 
 /*
  * Lets all groups behind the first one take turns, and each other event that needs a counter of the
- * hardware. Returns whether there are two that can.
+ * hardware, if there are two that can.
  */
-static bool choose_turns(struct record_options *o)
+static void choose_turns(struct record_options *o)
 {
 	unsigned int turns = 0;
 
 	for (unsigned int i = 1; i < o->nr_events; i++) {
-		struct kbarman_event *event = &o->events[i];
-		bool leads = i + 1 < o->nr_events && event[1].flags & KBARMAN_EVENT_GROUP;
+		struct kb_perf_event *event = &o->events[i];
+		bool leads = i + 1 < o->nr_events && event[1].flags & KB_PERF_GROUP;
 
-		if (event->flags & KBARMAN_EVENT_GROUP) {
-			event->flags |= event[-1].flags & KBARMAN_EVENT_TURN;
-		} else if (leads || event_is_hardware(event)) {
-			event->flags |= KBARMAN_EVENT_TURN;
+		if (event->flags & KB_PERF_GROUP) {
+			event->flags |= event[-1].flags & KB_PERF_TURN;
+		} else if (leads || kb_perf_event_is_hardware(event)) {
+			event->flags |= KB_PERF_TURN;
 			turns++;
 		}
 	}
 	if (turns > 1)
-		return true;
+		return;
 	cli_warn("--rotate: there are no two groups behind the first one that could take turns, so "
 		 "all is counted all the time");
 	for (unsigned int i = 0; i < o->nr_events; i++)
-		o->events[i].flags &= ~KBARMAN_EVENT_TURN;
-	return false;
+		o->events[i].flags &= ~KB_PERF_TURN;
+}
+
+/* Gives the next group of events its turn. */
+static int next_turn(struct recording *rec, struct kb_error *err)
+{
+	if (!rec->turns.nr)
+		return 0;
+	rec->turn_ends = kb_clock_ns(CLOCK_MONOTONIC) +
+			 kb_turn_draw_length(&rec->turns, rec->options.turn_ms);
+	return kb_device_turn(rec->device, kb_turn_draw_next(&rec->turns), err);
 }
 
 static int configure(struct recording *rec)
@@ -178,10 +192,12 @@ static int configure(struct recording *rec)
 		.max_tasks = (uint32_t)o->max_tasks,
 		.max_maps = (uint32_t)o->max_tasks * MAPS_A_TASK,
 		.max_series = SERIES,
-		.nr_events = o->nr_events,
-		.events_ptr = (uintptr_t)o->events,
-		.sample = o->no_samples ? 0 : o->period ?: o->frequency ?: DEFAULT_HZ,
 		.count_ns = o->counters_hz ? 1000000000 / o->counters_hz : 0,
+	};
+	struct kb_sampling sampling = {
+		.period = o->no_samples || !o->nr_events ? 0 : o->period ?: o->frequency ?: DEFAULT_HZ,
+		.freq = !o->period,
+		.clock = !o->events_text,
 	};
 	struct kbarman_query query;
 	struct kb_error err;
@@ -211,18 +227,14 @@ static int configure(struct recording *rec)
 	if (o->turn_ms && !(query.features & KBARMAN_FEATURE_TURNS))
 		return cli_fail("--rotate: the module that is loaded is too old for turns; build and "
 				"load the one of this version");
-	if (o->turn_ms && choose_turns(o))
-		configure.turn_ms = (uint32_t)o->turn_ms;
+	if (o->turn_ms)
+		choose_turns(o);
 	if (choose_chains(o, &query) || sources_check(o->sources, &query))
 		return CLI_IMPOSSIBLE;
 	configure.flags |= o->chain_flags;
 	configure.max_stack = (uint32_t)o->max_stack;
-	if (!o->period)
-		configure.flags |= KBARMAN_CONFIGURE_FREQ;
-	if (!o->events_text)
-		configure.flags |= KBARMAN_CONFIGURE_FALLBACK;
-	limit_sample_rate(&configure);
-	limit_stack_time(&configure);
+	limit_sample_rate(&sampling, o->events);
+	limit_stack_time(&configure, &sampling, o->events);
 	if (o->processes.nr) {
 		configure.pids_ptr = (uintptr_t)o->processes.pids;
 		configure.nr_pids = o->processes.nr;
@@ -235,10 +247,10 @@ static int configure(struct recording *rec)
 		configure.flags |= KBARMAN_CONFIGURE_INHERIT;
 	if (absent_leave_out(&configure, query.absent))
 		return CLI_IMPOSSIBLE;
-	if (configure.nr_events && per_core_prepare(&configure, o->events, o->nr_events,
-						    KB_EVENTS_MAX, NULL))
-		return CLI_IMPOSSIBLE;
-	rec->per_core = configure.flags & KBARMAN_CONFIGURE_PER_CORE;
+	if (kb_event_plan_make(&rec->plan, o->events, o->nr_events, &sampling, NULL, &err))
+		return cli_fail("-e: %s", kb_error_text(&err));
+	kb_event_plan_use(&rec->plan, &configure);
+	kb_turn_draw_begin(&rec->turns, rec->plan.nr_turns);
 	return kb_device_configure(rec->device, &configure, &err) ? cli_fail_error(&err) : 0;
 }
 
@@ -271,6 +283,10 @@ static int write_request(struct recording *rec, struct kb_error *err)
 	ret = kb_recorder_fact(rec->recorder, "filter",
 			       o->processes.nr ? text :
 			       o->command && !o->all && !o->boot ? "command" : "none", err);
+	if (!ret && rec->turns.nr) {
+		snprintf(text, sizeof(text), "%llu", o->turn_ms);
+		ret = kb_recorder_fact(rec->recorder, "rotate", text, err);
+	}
 	if (ret || !o->command)
 		return ret;
 	for (char **word = o->command; *word && used < sizeof(text); word++)
@@ -419,11 +435,11 @@ static int begin(struct recording *rec)
 		return CLI_IMPOSSIBLE;
 	if (!rec->options.no_addresses)
 		read_kernel_maps(rec);
-	if (!o->boot && kb_device_start(rec->device, &err))
+	if (!o->boot && (kb_device_start(rec->device, &err) || next_turn(rec, &err)))
 		return cli_fail_error(&err);
 	add_kernel_maps(rec);
 	say_what_is_missing(rec);
-	if (rec->per_core && per_core_say(rec->device))
+	if (rec->plan.per_core && per_core_say(rec->device))
 		return CLI_IMPOSSIBLE;
 	if (start_output(rec))
 		return CLI_IMPOSSIBLE;
@@ -497,6 +513,18 @@ static bool signals_say_stop(struct recording *rec)
 	return false;
 }
 
+/* The ms for which there is nothing to do; -1: nothing is due at any time. */
+static int patience(const struct recording *rec, bool stream, int64_t next_sync)
+{
+	int64_t now = kb_clock_ns(CLOCK_MONOTONIC), due = stream ? next_sync * KB_NS_PER_MS : INT64_MAX;
+
+	if (rec->turns.nr && rec->turn_ends < due)
+		due = rec->turn_ends;
+	if (due == INT64_MAX)
+		return -1;
+	return due <= now ? 0 : (int)((due - now + KB_NS_PER_MS - 1) / KB_NS_PER_MS);
+}
+
 /* Records until there is a reason to end. */
 static int follow(struct recording *rec, struct kb_error *err)
 {
@@ -513,10 +541,13 @@ static int follow(struct recording *rec, struct kb_error *err)
 	int ret = 0;
 
 	while (!ret) {
-		int64_t left = next_sync - kb_clock_ms();
-
-		if (poll(fds, 4, !stream ? -1 : left < 0 ? 0 : (int)left) < 0 && errno != EINTR)
+		if (poll(fds, 4, patience(rec, stream, next_sync)) < 0 && errno != EINTR)
 			return kb_error_set(err, -errno, KB_NO_OFFSET, "poll: %s", strerror(errno));
+		if (rec->turns.nr && kb_clock_ns(CLOCK_MONOTONIC) >= rec->turn_ends) {
+			ret = next_turn(rec, err);
+			if (ret)
+				return ret;
+		}
 		if (fds[0].revents && signals_say_stop(rec))
 			return 0;
 		if (fds[1].revents && processes_have_ended(&rec->options.processes))
@@ -682,6 +713,7 @@ int cmd_record(int argc, char **argv)
 	record_extra_close(&rec->options.extra, rec->output.kept);
 	kb_recorder_destroy(rec->recorder);
 	kb_device_close(rec->device);
+	kb_event_plan_free(&rec->plan);
 	command_close(&rec->command);
 	record_output_close(&rec->output);
 	kb_kernel_maps_free(&rec->kernel_maps);

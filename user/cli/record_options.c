@@ -10,6 +10,8 @@
 #include "record_options.h"
 #include "sources.h"
 
+#define TURN_MS_MIN	10
+#define TURN_MS_MAX	60000
 #define DEFAULT_EVENT		"cycles"
 #define COUNTERS_HZ_MAX		(1000000000 / KBARMAN_COUNT_NS_MIN)
 #define DEFAULT_RING_BYTES	(4U << 20)
@@ -190,10 +192,10 @@ static int parse_option(struct record_options *o, int option)
 	case OPTION_COUNTERS:
 		return parse_counters(o, optarg);
 	case OPTION_ROTATE:
-		return parse_positive(optarg, &o->turn_ms) && o->turn_ms >= KBARMAN_TURN_MS_MIN &&
-			       o->turn_ms <= KBARMAN_TURN_MS_MAX ? 0 :
+		return parse_positive(optarg, &o->turn_ms) && o->turn_ms >= TURN_MS_MIN &&
+			       o->turn_ms <= TURN_MS_MAX ? 0 :
 			cli_fail("--rotate %s: not a number of milliseconds from %d to %d", optarg,
-				 KBARMAN_TURN_MS_MIN, KBARMAN_TURN_MS_MAX);
+				 TURN_MS_MIN, TURN_MS_MAX);
 	case 'm':
 		return kb_size_parse(optarg, &o->ring_bytes) && o->ring_bytes ? 0 :
 			cli_fail("-m %s: not a size, as in 512K, 4M, 1G", optarg);

@@ -43,7 +43,7 @@ struct record_options {
 	const struct cli_option *choice;	/* one that says what to record; NULL: none */
 	char **command;			/* NULL: none */
 
-	struct kbarman_event events[KB_EVENTS_MAX];
+	struct kb_perf_event events[KB_EVENTS_MAX];
 	unsigned int nr_events;
 	struct processes processes;
 };

@@ -47,60 +47,58 @@ static uint64_t fastest_cpu(void)
 }
 
 /* How often per second the event may occur; 0: unknown. */
-static uint64_t events_a_second(const struct kbarman_event *event)
+static uint64_t events_a_second(const struct kb_perf_event *event)
 {
 	if (event->type == PERF_TYPE_HARDWARE && event->config == PERF_COUNT_HW_CPU_CYCLES)
 		return fastest_cpu();
 	return 0;
 }
 
-static bool counts_ns(const struct kbarman_event *event)
+static bool counts_ns(const struct kb_perf_event *event)
 {
 	return event->type == PERF_TYPE_SOFTWARE && (event->config == PERF_COUNT_SW_CPU_CLOCK ||
 						     event->config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
-/* How often a second @configure samples, as far as this is known. */
-static uint64_t samples_a_second(const struct kbarman_configure *configure)
+/* How often a second @event samples, as far as this is known. */
+static uint64_t samples_a_second(const struct kb_sampling *sampling, const struct kb_perf_event *event)
 {
-	const struct kbarman_event *event = (void *)(uintptr_t)configure->events_ptr;
 	uint64_t rate;
 
-	if (configure->flags & KBARMAN_CONFIGURE_FREQ)
-		return configure->sample;
-	rate = events_a_second(event) / configure->sample;
+	if (sampling->freq)
+		return sampling->period;
+	rate = events_a_second(event) / sampling->period;
 	return rate ?: USUAL_HZ;
 }
 
-void limit_stack_time(struct kbarman_configure *configure)
+void limit_stack_time(struct kbarman_configure *configure, const struct kb_sampling *sampling,
+		      const struct kb_perf_event *event)
 {
-	const struct kbarman_event *event = (void *)(uintptr_t)configure->events_ptr;
 	uint64_t percent, ns;
 
 	/* Linux does not look at its own timers. */
-	if (!(configure->flags & KBARMAN_CONFIGURE_CHAIN_STACK) || !configure->nr_events ||
-	    !configure->sample || event->type == PERF_TYPE_SOFTWARE)
+	if (!(configure->flags & KBARMAN_CONFIGURE_CHAIN_STACK) || !sampling->period ||
+	    event->type == PERF_TYPE_SOFTWARE)
 		return;
 	percent = read_number(PERCENT_FILE);
 	/* With 0 and 100 it looks at nothing. */
 	if (!percent || percent >= 100)
 		return;
 	/* The scan takes half as long again at most, and Linux adds a quarter to the average. */
-	ns = KB_NS_PER_S / 100 * percent / samples_a_second(configure) / 2;
+	ns = KB_NS_PER_S / 100 * percent / samples_a_second(sampling, event) / 2;
 	configure->stack_ns = ns < 1 ? 1 : ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
 }
 
-void limit_sample_rate(struct kbarman_configure *configure)
+void limit_sample_rate(struct kb_sampling *sampling, const struct kb_perf_event *event)
 {
-	const struct kbarman_event *event = (void *)(uintptr_t)configure->events_ptr;
-	uint64_t limit = read_number(LIMIT_FILE), asked = configure->sample, least, rate;
+	uint64_t limit = read_number(LIMIT_FILE), asked = sampling->period, least, rate;
 
-	if (!limit || !configure->nr_events || !asked)
+	if (!limit || !asked)
 		return;
-	if (configure->flags & KBARMAN_CONFIGURE_FREQ) {
+	if (sampling->freq) {
 		if (asked <= limit)
 			return;
-		configure->sample = limit;
+		sampling->period = limit;
 		cli_warn("%" PRIu64 " samples per second exceed Linux's limit (" LIMIT_NAME
 			 "): sampling %" PRIu64 " times per second", asked, limit);
 		return;
@@ -109,7 +107,7 @@ void limit_sample_rate(struct kbarman_configure *configure)
 		least = (KB_NS_PER_S + limit - 1) / limit;
 		if (asked >= least)
 			return;
-		configure->sample = least;
+		sampling->period = least;
 		cli_warn("a sample every %" PRIu64 " ns exceeds Linux's limit (" LIMIT_NAME
 			 "): sampling every %" PRIu64 " ns", asked, least);
 		return;

@@ -15,6 +15,7 @@
 #include "command.h"
 #include "processes.h"
 #include "record/perf_counter.h"
+#include "record/turn_draw.h"
 
 #define STAT_METRICS_MAX	64
 #define STAT_EVENTS_MAX		256
@@ -54,7 +55,7 @@ struct stat_result {
 };
 
 struct stat_event {
-	struct kbarman_event event;
+	struct kb_perf_event event;
 	struct stat_counter *counters;	/* of the places */
 	struct stat_total {
 		struct stat_mean value, enabled, running, on_ns;
@@ -107,8 +108,8 @@ struct stat_run {
 		uint64_t now, turn, before;
 	} *clocks;			/* of the places; NULL: nothing takes turns */
 	unsigned int nr_groups;		/* that take turns */
-	unsigned int order[STAT_EVENTS_MAX], turn;	/* of this round, and whose turn it is */
-	uint64_t random;
+	struct kb_turn_draw draw;
+	unsigned int turn;		/* the group whose turn it is */
 	int64_t turn_begun;		/* ns */
 	struct command command;
 	struct processes processes;

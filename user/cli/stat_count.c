@@ -16,7 +16,7 @@
 static bool may_leave_out_kernel(const struct stat_event *event, int error)
 {
 	return (error == -EACCES || error == -EPERM) && !event->user_only &&
-	       !(event->event.flags & KBARMAN_EVENT_NO_USER);
+	       !(event->event.flags & KB_PERF_NO_USER);
 }
 
 static bool is_absent(int error)
@@ -340,10 +340,10 @@ const char *stat_why_not(const struct stat_event *event)
 	case ENOENT:
 	case ENODEV:
 	case EOPNOTSUPP:
-		return event->event.flags & KBARMAN_EVENT_PRECISE ?
+		return event->event.flags & KB_PERF_PRECISE ?
 		       "not on this machine, or not so precisely" : "not on this machine";
 	case EINVAL:
-		if (event->event.flags & KBARMAN_EVENT_GROUP)
+		if (event->event.flags & KB_PERF_GROUP)
 			return "can't be counted at once with its group";
 		if (kb_event_needs_slots(&event->event))
 			return "is counted only beside slots, which lead the group: {slots,…}";

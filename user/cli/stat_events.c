@@ -20,7 +20,7 @@ static const char *const detailed_events[] = {
 
 static int add_list(struct stat_run *run, const char *list, unsigned int set)
 {
-	struct kbarman_event events[STAT_EVENTS_MAX];
+	struct kb_perf_event events[STAT_EVENTS_MAX];
 	struct kb_cpu_pmus pmus;
 	struct kb_error err;
 	int nr = kb_events_parse_each_pmu(events, STAT_EVENTS_MAX - run->nr_events, list, NULL, &err);
@@ -63,7 +63,7 @@ enum presence {
 static enum presence find_presence(const struct kb_metric *metric)
 {
 	const char *events[KB_METRIC_EVENTS_MAX];
-	struct kbarman_event parsed[KB_EVENTS_MAX];
+	struct kb_perf_event parsed[KB_EVENTS_MAX];
 	struct kb_cpu_pmus pmus;
 	char text[512];
 	unsigned int nr = kb_metric_events(metric, events, text, sizeof(text));

@@ -107,7 +107,7 @@ static bool next_kind(const struct stat_run *run, struct look *look, unsigned in
 	const char *name = event->event.name;
 	size_t length = kb_metric_pmu(name);
 
-	if (event->set != look->set || event->event.flags & KBARMAN_EVENT_GROUP)
+	if (event->set != look->set || event->event.flags & KB_PERF_GROUP)
 		return false;
 	look->pmu = name;
 	look->pmu_length = length;

@@ -85,7 +85,7 @@ static void json_event(struct stat_run *run, const struct stat_event *event,
 		       const struct stat_result *result, size_t share)
 {
 	struct kb_json *json = &run->json;
-	const __u32 kernel = KBARMAN_EVENT_NO_USER | KBARMAN_EVENT_NO_KERNEL;
+	const __u32 kernel = KB_PERF_NO_USER | KB_PERF_NO_KERNEL;
 
 	json_begin(run, "counter", "event", event->event.name, share);
 	if (event->error || !result->known) {
@@ -101,7 +101,7 @@ static void json_event(struct stat_run *run, const struct stat_event *event,
 			kb_json_double(json, "error", result->error);
 	}
 	kb_json_bool(json, "user_only", event->user_only ||
-		     (event->event.flags & kernel) == KBARMAN_EVENT_NO_KERNEL);
+		     (event->event.flags & kernel) == KB_PERF_NO_KERNEL);
 	kb_json_end(json);
 }
 

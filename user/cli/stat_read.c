@@ -4,7 +4,7 @@
 
 bool stat_is_beside(const struct stat_run *run, unsigned int i)
 {
-	return i < run->nr_events && run->events[i].event.flags & KBARMAN_EVENT_GROUP;
+	return i < run->nr_events && run->events[i].event.flags & KB_PERF_GROUP;
 }
 
 struct kb_perf_place stat_place_of(const struct stat_run *run, size_t j)

@@ -19,7 +19,7 @@ bool stat_is_time(const struct stat_event *event)
 static double value_of(const struct stat_run *run, const struct stat_event *event, const char *name,
 		       size_t share)
 {
-	const __u32 where = KBARMAN_EVENT_NO_USER | KBARMAN_EVENT_NO_KERNEL | KBARMAN_EVENT_NO_HV;
+	const __u32 where = KB_PERF_NO_USER | KB_PERF_NO_KERNEL | KB_PERF_NO_HV;
 	size_t length = kb_metric_pmu(event->event.name);
 
 	for (unsigned int i = 0; i < run->nr_events; i++) {

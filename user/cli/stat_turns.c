@@ -7,7 +7,6 @@
  */
 #include <linux/perf_event.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,29 +24,8 @@ static void choose_groups(struct stat_run *run)
 
 		if (stat_is_beside(run, i))
 			event->group = run->events[i - 1].group;
-		else if (stat_is_beside(run, i + 1) || event_is_hardware(&event->event))
+		else if (stat_is_beside(run, i + 1) || kb_perf_event_is_hardware(&event->event))
 			event->group = ++run->nr_groups;
-	}
-}
-
-/* xorshift64*: what counts is that no load follows it. */
-static uint64_t draw(struct stat_run *run, uint64_t below)
-{
-	run->random ^= run->random >> 12;
-	run->random ^= run->random << 25;
-	run->random ^= run->random >> 27;
-	return (run->random * UINT64_C(2685821657736338717) >> 32) % below;
-}
-
-/* A new round, in which each group has a turn. */
-static void draw_round(struct stat_run *run)
-{
-	run->turn = 0;
-	for (unsigned int i = 0; i < run->nr_groups; i++) {
-		unsigned int j = (unsigned int)draw(run, i + 1);
-
-		run->order[i] = run->order[j];
-		run->order[j] = i + 1;
 	}
 }
 
@@ -64,20 +42,19 @@ int stat_turns_choose(struct stat_run *run)
 		run->nr_groups = 0;
 		return 0;
 	}
-	if (getrandom(&run->random, sizeof(run->random), 0) != sizeof(run->random) || !run->random)
-		run->random = (uint64_t)kb_clock_ns(CLOCK_MONOTONIC) | 1;
-	draw_round(run);
+	kb_turn_draw_begin(&run->draw, run->nr_groups);
+	run->turn = kb_turn_draw_next(&run->draw);
 	return 0;
 }
 
 bool stat_turns_waits(const struct stat_run *run, const struct stat_event *event)
 {
-	return event->group && event->group != run->order[run->turn];
+	return event->group && event->group != run->turn;
 }
 
 int stat_turns_open(struct stat_run *run)
 {
-	static const struct kbarman_event clock = {
+	static const struct kb_perf_event clock = {
 		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY };
 
 	if (!run->nr_groups)
@@ -167,7 +144,7 @@ static void for_turn(const struct stat_run *run, void (*what)(int fd))
 	for (unsigned int i = 0; i < run->nr_events; i++) {
 		const struct stat_event *event = &run->events[i];
 
-		for (size_t j = 0; event->group == run->order[run->turn] && j < run->nr_places; j++)
+		for (size_t j = 0; event->group == run->turn && j < run->nr_places; j++)
 			if (event->counters[j].fd >= 0 && !event->counters[j].beside)
 				what(event->counters[j].fd);
 	}
@@ -195,7 +172,7 @@ void stat_turns_end(struct stat_run *run)
 	for (unsigned int i = 0; i < run->nr_events; i++) {
 		struct stat_event *event = &run->events[i];
 
-		if (event->group != run->order[run->turn])
+		if (event->group != run->turn)
 			continue;
 		stat_read_event(run, i);
 		if (took >= (int64_t)run->turn_ms * MS / 3)
@@ -203,23 +180,17 @@ void stat_turns_end(struct stat_run *run)
 	}
 	for (size_t j = 0; j < run->nr_places; j++)
 		run->clocks[j].turn = run->clocks[j].now;
-	if (++run->turn == run->nr_groups)
-		draw_round(run);
+	run->turn = kb_turn_draw_next(&run->draw);
 }
 
 int64_t stat_turns_begin(struct stat_run *run, bool running)
 {
-	uint64_t length;
-
 	if (!run->nr_groups)
 		return INT64_MAX;
 	if (!running)
 		for_turn(run, kb_perf_counter_start);
-	/* From two thirds to four thirds of what was asked for. */
-	length = run->turn_ms * (uint64_t)MS * 2 / 3;
-	length += draw(run, length + 1);
 	run->turn_begun = kb_clock_ns(CLOCK_MONOTONIC);
-	return run->turn_begun + (int64_t)length;
+	return run->turn_begun + kb_turn_draw_length(&run->draw, run->turn_ms);
 }
 
 void stat_turns_forget(struct stat_run *run)

@@ -38,6 +38,7 @@
 #include "event_list.h"
 #include "base/percent.h"
 #include "per_core.h"
+#include "record/event_plan.h"
 #include "sample_rate.h"
 #include "sessions.h"
 #include "sources.h"
@@ -84,7 +85,7 @@ struct top {
 	bool people;
 	struct kb_symbol_options symbols;	/* with raw names: see readable() */
 	bool raw_names;			/* --no-demangle */
-	bool per_core;			/* CPUs may count different events */
+	struct kb_event_plan plan;
 
 	struct kb_device *device;
 	struct kbarman_query query;
@@ -130,11 +131,9 @@ static int configure(struct top *top)
 		.mode = KBARMAN_MODE_OVERWRITE,
 		.sources = top->sources,
 		.ring_bytes = RING_BYTES,
-		.sample = top->frequency,
-		.flags = KBARMAN_CONFIGURE_FREQ |
-			 (top->events_text ? 0 : KBARMAN_CONFIGURE_FALLBACK),
 	};
-	struct kbarman_event events[KB_EVENTS_MAX];
+	struct kb_sampling sampling = { .period = top->frequency, .freq = true, .clock = !top->events_text };
+	struct kb_perf_event events[KB_EVENTS_MAX];
 	uint64_t cpus[KB_CPU_WORDS];
 	struct kb_error err;
 	int nr;
@@ -142,10 +141,10 @@ static int configure(struct top *top)
 	nr = kb_events_parse(events, KB_EVENTS_MAX, top->events_text ?: "cycles", NULL, &err);
 	if (nr < 0)
 		return cli_fail_error(&err);
-	if (per_core_prepare(&configure, events, (unsigned int)nr, KB_EVENTS_MAX, NULL))
-		return CLI_IMPOSSIBLE;
-	top->per_core = configure.flags & KBARMAN_CONFIGURE_PER_CORE;
-	limit_sample_rate(&configure);
+	limit_sample_rate(&sampling, events);
+	if (kb_event_plan_make(&top->plan, events, (unsigned int)nr, &sampling, NULL, &err))
+		return cli_fail("-e: %s", kb_error_text(&err));
+	kb_event_plan_use(&top->plan, &configure);
 	if (top->cpus_text) {
 		nr = kb_cpulist_parse(cpus, top->cpus_text, top->query.nr_cpus, &err);
 		if (nr < 0)
@@ -189,7 +188,7 @@ static int begin(struct top *top)
 	top->ours = true;
 	if (kb_device_start(top->device, &err))
 		return cli_fail_error(&err);
-	if (top->per_core && per_core_say(top->device))
+	if (top->plan.per_core && per_core_say(top->device))
 		return CLI_IMPOSSIBLE;
 	add_kernel_maps(top);
 	return 0;
@@ -750,6 +749,7 @@ int cmd_top(int argc, char **argv)
 	kb_demangler_release(&top.demangler);
 	kb_out_destroy(top.json.out);
 	kb_device_close(top.device);
+	kb_event_plan_free(&top.plan);
 	if (top.signals >= 0)
 		close(top.signals);
 	return ret;

@@ -32,15 +32,18 @@ static void print_record(const void *data)
 
 int main(int argc, char **argv)
 {
-	struct kbarman_event event = { .type = 1 /* software */, .name = "cpu-clock" };
+	struct kbarman_event event = {
+		.name = "cpu-clock",
+		.attr = { .type = PERF_TYPE_SOFTWARE, .size = sizeof(event.attr), .config = PERF_COUNT_SW_CPU_CLOCK,
+			  .freq = 1, .sample_freq = 100 },
+	};
 	struct kbarman_configure configure = {
 		.size = sizeof(configure),
 		.mode = KBARMAN_MODE_OVERWRITE,
 		.sources = KBARMAN_SOURCE_ALL & ~KBARMAN_SOURCE_DETAILS,
-		.flags = KBARMAN_CONFIGURE_FREQ,
 		.nr_events = 1,
 		.events_ptr = (__u64)(unsigned long)&event,
-		.sample = 100,
+		.event_bytes = sizeof(event),
 	};
 	struct kbarman_start start = { .size = sizeof(start) };
 	struct kbarman_query query = { .size = sizeof(query) };

@@ -18,8 +18,8 @@
 #include "hold.h"
 #include "uapi/kbarman.h"
 
-static const struct kbarman_event cpu_clock = {
-	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock",
+static struct kbarman_event cpu_clock = {
+	.attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK }, .name = "cpu-clock",
 };
 
 static const struct recording {
@@ -63,7 +63,8 @@ int main(int argc, char **argv)
 	if (fd < 0)
 		die(KBARMAN_DEVICE);
 	if (what->sources & KBARMAN_SOURCE_PMU) {
-		configure.sample = argc > 2 ? strtoul(argv[2], NULL, 0) : 0;
+		cpu_clock.attr.sample_period = argc > 2 ? strtoul(argv[2], NULL, 0) : 0;
+		configure.event_bytes = sizeof(cpu_clock);
 		configure.nr_events = 1;
 		configure.events_ptr = (uintptr_t)&cpu_clock;
 	}

@@ -49,12 +49,14 @@ int kb_device_fd(const struct kb_device *device);
 
 /*
  * The ioctls. These functions set `size` of the structs. uapi/kbarman.h describes every field
- * and all errors. The error text of kb_device_start() names the event and the CPU that failed.
+ * and all errors. event_bytes of a configuration with events is sizeof(struct kbarman_event). The error
+ * text of kb_device_start() names the event and the CPU that failed.
  */
 int kb_device_query(struct kb_device *device, struct kbarman_query *query, struct kb_error *err);
 int kb_device_configure(struct kb_device *device, struct kbarman_configure *configure,
 			struct kb_error *err);
 int kb_device_start(struct kb_device *device, struct kb_error *err);
+int kb_device_turn(struct kb_device *device, uint32_t turn, struct kb_error *err);
 int kb_device_stop(struct kb_device *device, struct kb_error *err);
 int kb_device_consume(struct kb_device *device, unsigned int cpu, uint64_t position,
 		      struct kb_error *err);

@@ -3,7 +3,7 @@
 #ifndef KBARMAN_PERF_EVENTS_H
 #define KBARMAN_PERF_EVENTS_H
 
-#include <uapi/kbarman.h>
+#include <linux/types.h>
 
 #include <kbarman/error.h>
 
@@ -12,6 +12,29 @@ extern "C" {
 #endif
 
 #define KB_EVENTS_MAX	32	/* of one session */
+
+/*
+ * An event as a user names it: what is counted, where, and how precisely. flags are KB_PERF_*. What
+ * guests do, the virtual machines that this machine is a host of, is never counted, unless the PMU
+ * can't leave it out.
+ */
+#define KB_PERF_NO_USER		(1U << 0)	/* don't count user space, */
+#define KB_PERF_NO_KERNEL	(1U << 1)	/* the kernel, */
+#define KB_PERF_NO_HV		(1U << 2)	/* the hypervisor */
+/* precise_ip of perf_event_attr, 0 to 3, of an event that takes samples */
+#define KB_PERF_PRECISE_SHIFT	3
+#define KB_PERF_PRECISE		(3U << KB_PERF_PRECISE_SHIFT)
+#define KB_PERF_GROUP		(1U << 5)	/* counted together with the event before it */
+#define KB_PERF_TURN		(1U << 6)	/* counted in turns; a group has one turn */
+
+struct kb_perf_event {
+	__u32 type;		/* enum perf_type_id, or a PMU's type in sysfs */
+	__u32 flags;
+	__u64 config;
+	__u64 config1;
+	__u64 config2;
+	char name[64];		/* NUL-terminated */
+};
 
 /*
  * Parse the comma-separated @list into at most @max elements of @events. Returns the number of
@@ -31,7 +54,7 @@ extern "C" {
  * Behind each of them may stand a colon (not after a slash) and modifiers, as in cycles:u or
  * cpu/cycles/u: u, k and h count in user space, in the kernel, in the hypervisor only; p, pp, ppp
  * take samples more precisely. {EVENT,EVENT}:MODIFIERS is a group, which is counted together:
- * KBARMAN_EVENT_GROUP of all but its first event. The modifiers are then those of each event.
+ * KB_PERF_GROUP of all but its first event. The modifiers are then those of each event.
  *
  * The name of an event is what stands in the list, or what name= says.
  *
@@ -40,7 +63,7 @@ extern "C" {
  * @sysfs is the path of sysfs, NULL for "/sys". -ENOENT: no such event, PMU or term; -EINVAL:
  * malformed; -E2BIG: more than @max. @err names the element.
  */
-int kb_events_parse(struct kbarman_event *events, unsigned int max, const char *list,
+int kb_events_parse(struct kb_perf_event *events, unsigned int max, const char *list,
 		    const char *sysfs, struct kb_error *err);
 
 /*
@@ -48,17 +71,17 @@ int kb_events_parse(struct kbarman_event *events, unsigned int max, const char *
  * generic event, rNNN and NAME become an event for each PMU that has it, with the name
  * PMU/NAME/MODIFIERS, and a group becomes one for each PMU. @max counts all of them.
  */
-int kb_events_parse_each_pmu(struct kbarman_event *events, unsigned int max, const char *list,
+int kb_events_parse_each_pmu(struct kb_perf_event *events, unsigned int max, const char *list,
 			     const char *sysfs, struct kb_error *err);
 
 /*
  * The list that kb_events_parse() makes these @nr events of. The caller frees it. NULL: out of
  * memory. @sysfs as above.
  */
-char *kb_events_text(const struct kbarman_event *events, unsigned int nr, const char *sysfs);
+char *kb_events_text(const struct kb_perf_event *events, unsigned int nr, const char *sysfs);
 
 struct kb_event_listing {
-	struct kbarman_event event;	/* its name is what kb_events_parse() takes */
+	struct kb_perf_event event;	/* its name is what kb_events_parse() takes */
 	const char *group;		/* "hardware", "software", "cache", or a PMU of sysfs */
 	const char *description;	/* of a PMU's event: its terms as in sysfs */
 };
@@ -76,7 +99,7 @@ int kb_events_list(const char *sysfs, kb_events_visit visit, void *context);
  * Check whether this machine can count @event. Returns 0 or a negative errno of
  * perf_event_open(2). -EACCES and -EPERM: the caller has no permission to find out.
  */
-int kb_event_probe(const struct kbarman_event *event);
+int kb_event_probe(const struct kb_perf_event *event);
 
 #ifdef __cplusplus
 }

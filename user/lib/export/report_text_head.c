@@ -117,6 +117,28 @@ static void put_uncounted(const struct report_text *report)
 		put_rows(report, "unsampled", rows, nr);
 }
 
+/*
+ * Groups of events took turns, and who records gives each of them. Who was stopped or killed gives no
+ * more, and then one group goes on.
+ */
+static void put_turns(const struct report_text *report)
+{
+	const char *turned = kb_barman_fact(report->barman, "turned");
+	const char *rotate = kb_barman_fact(report->barman, "rotate");
+	uint64_t turns, at, ms;
+	double since, until;
+
+	if (!turned || !rotate || sscanf(turned, "%" SCNu64 ",%" SCNu64, &turns, &at) != 2 ||
+	    sscanf(rotate, "%" SCNu64, &ms) != 1)
+		return;
+	since = seconds_since_start(report, kb_barman_ns(report->barman, at));
+	until = seconds_since_start(report, kb_barman_ns(report->barman, report->header->last_timestamp));
+	/* A turn is up to a third longer, and a busy machine may delay the next one. */
+	if (until - since > (double)ms / 1e3 * 2 + 1)
+		text_printf(report, "# turns    : none after %.6f s: the same events were counted for the "
+				    "last %.6f s\n", since, until - since);
+}
+
 /* Why a trigger wrote the capture: its times are those of the other lines of a report. */
 static void put_triggers(const struct report_text *report)
 {
@@ -159,6 +181,7 @@ void text_put_head(const struct report_text *report)
 	put_unsteady(report);
 	put_events(report);
 	put_uncounted(report);
+	put_turns(report);
 	text_printf(report,
 		    "# records  : %" PRIu64 ": %" PRIu64 " samples, %" PRIu64 " switches, %" PRIu64
 		    " halts, %" PRIu64 " others\n",

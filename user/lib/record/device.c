@@ -18,7 +18,7 @@
 
 struct kb_device {
 	int fd;
-	struct kbarman_event events[32];	/* as configured, for error texts */
+	struct kbarman_event *events;		/* as configured, for error texts */
 	unsigned int nr_events;
 };
 
@@ -130,6 +130,7 @@ void kb_device_close(struct kb_device *device)
 	if (!device)
 		return;
 	close(device->fd);
+	free(device->events);
 	free(device);
 }
 
@@ -164,6 +165,18 @@ static int configure_too_dear(struct kb_device *device, struct kb_error *err)
 			    (unsigned long long)sessions.memory_limit >> 20);
 }
 
+static int keep_events(struct kb_device *device, const struct kbarman_configure *configure)
+{
+	size_t bytes = configure->nr_events * sizeof(*device->events);
+
+	free(device->events);
+	device->events = bytes ? malloc(bytes) : NULL;
+	device->nr_events = device->events ? configure->nr_events : 0;
+	if (device->events)
+		memcpy(device->events, (const void *)(uintptr_t)configure->events_ptr, bytes);
+	return device->nr_events == configure->nr_events ? 0 : -ENOMEM;
+}
+
 int kb_device_configure(struct kb_device *device, struct kbarman_configure *configure,
 			struct kb_error *err)
 {
@@ -186,13 +199,11 @@ int kb_device_configure(struct kb_device *device, struct kbarman_configure *conf
 	};
 
 	configure->size = sizeof(*configure);
+	if (keep_events(device, configure))
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	if (ioctl(device->fd, KBARMAN_CONFIGURE, configure))
 		return errno == EDQUOT ? configure_too_dear(device, err) :
 					 call_failed(err, "configure", meanings);
-	device->nr_events = configure->nr_events;
-	if (configure->nr_events)
-		memcpy(device->events, (const void *)(uintptr_t)configure->events_ptr,
-		       configure->nr_events * sizeof(device->events[0]));
 	return 0;
 }
 
@@ -206,7 +217,7 @@ static int event_failed(struct kb_error *err, const struct kbarman_event *event,
 	case ENOENT:
 	case EOPNOTSUPP:
 	case ENODEV:
-		if (event->flags & KBARMAN_EVENT_PRECISE && error == EOPNOTSUPP)
+		if (event->attr.precise_ip && error == EOPNOTSUPP)
 			why = "this CPU can't sample it precisely and read its counter, as AMD's "
 			      "CPUs, which sample by IBS: leave out the 'p'";
 		else
@@ -255,6 +266,16 @@ int kb_device_start(struct kb_device *device, struct kb_error *err)
 	if (start.event < device->nr_events)
 		return event_failed(err, &device->events[start.event], start.cpu, errno);
 	return call_failed(err, "start", meanings);
+}
+
+int kb_device_turn(struct kb_device *device, uint32_t turn, struct kb_error *err)
+{
+	static const struct meaning meanings[] = { NOT_ITS_OWNER, NOT_CONFIGURED, { 0, NULL } };
+	struct kbarman_turn call = { .size = sizeof(call), .turn = turn };
+
+	if (ioctl(device->fd, KBARMAN_TURN, &call))
+		return call_failed(err, "turn", meanings);
+	return 0;
 }
 
 int kb_device_stop(struct kb_device *device, struct kb_error *err)

@@ -10,13 +10,13 @@
 
 #include "record/perf_counter.h"
 
-static bool has_guests(const struct kbarman_event *event)
+bool kb_perf_event_is_hardware(const struct kb_perf_event *event)
 {
 	return event->type != PERF_TYPE_SOFTWARE && event->type != PERF_TYPE_TRACEPOINT &&
 	       event->type != PERF_TYPE_BREAKPOINT;
 }
 
-int kb_perf_counter_open(const struct kbarman_event *event, const struct kb_perf_place *place)
+int kb_perf_counter_open(const struct kb_perf_event *event, const struct kb_perf_place *place)
 {
 	struct perf_event_attr attr = {
 		.type = event->type,
@@ -29,11 +29,11 @@ int kb_perf_counter_open(const struct kbarman_event *event, const struct kb_perf
 		.disabled = place->leader < 0,
 		.inherit = place->pid != -1,
 		.enable_on_exec = place->on_exec && place->leader < 0,
-		.exclude_user = !!(event->flags & KBARMAN_EVENT_NO_USER),
-		.exclude_kernel = place->user_only || event->flags & KBARMAN_EVENT_NO_KERNEL,
-		.exclude_hv = place->user_only || event->flags & KBARMAN_EVENT_NO_HV,
-		.precise_ip = event->flags >> KBARMAN_EVENT_PRECISE_SHIFT & 3,
-		.exclude_guest = has_guests(event),
+		.exclude_user = !!(event->flags & KB_PERF_NO_USER),
+		.exclude_kernel = place->user_only || event->flags & KB_PERF_NO_KERNEL,
+		.exclude_hv = place->user_only || event->flags & KB_PERF_NO_HV,
+		.precise_ip = event->flags >> KB_PERF_PRECISE_SHIFT & 3,
+		.exclude_guest = kb_perf_event_is_hardware(event),
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, place->pid, place->cpu, place->leader,
 			      PERF_FLAG_FD_CLOEXEC);

@@ -7,7 +7,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <uapi/kbarman.h>
+#include <kbarman/perf_events.h>
+
+/* Does @event need a counter of the hardware? */
+bool kb_perf_event_is_hardware(const struct kb_perf_event *event);
 
 struct kb_perf_place {
 	pid_t pid;		/* a task, and the children that it will have; -1: any */
@@ -20,7 +23,7 @@ struct kb_perf_place {
 };
 
 /* The counter does not count yet. Returns its descriptor, which close(2) ends; or -errno. */
-int kb_perf_counter_open(const struct kbarman_event *event, const struct kb_perf_place *place);
+int kb_perf_counter_open(const struct kb_perf_event *event, const struct kb_perf_place *place);
 
 /* A counter of a group counts when the one that leads it does. */
 void kb_perf_counter_start(int fd);

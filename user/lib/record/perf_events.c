@@ -28,19 +28,19 @@
 #include "record/perf_probe.h"
 #include "record/perf_terms.h"
 
-#define NAME_BYTES	sizeof(((struct kbarman_event *)0)->name)
+#define NAME_BYTES	sizeof(((struct kb_perf_event *)0)->name)
 
 struct parser {
 	struct kb_term_parser terms;
 	const struct kb_events_how *how;
 	struct kb_cpu_pmus pmus;
-	struct kbarman_event *events;
+	struct kb_perf_event *events;
 	unsigned int max, nr;
 };
 
 /* An event as it was typed. */
 struct member {
-	struct kbarman_event event;
+	struct kb_perf_event event;
 	char bare[NAME_BYTES];		/* the name of an event that any CPU PMU may have; "": it is
 					 * of one PMU or of none */
 	size_t stem;			/* bytes of the name in front of modifiers */
@@ -59,7 +59,7 @@ static int out_of_memory(const struct parser *p)
 	return kb_error_set(p->terms.err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 }
 
-static bool find_raw(struct kbarman_event *event, const char *name)
+static bool find_raw(struct kb_perf_event *event, const char *name)
 {
 	uint64_t config;
 
@@ -72,7 +72,7 @@ static bool find_raw(struct kbarman_event *event, const char *name)
 	return true;
 }
 
-static int set_name(const struct parser *p, struct kbarman_event *event, const char *name)
+static int set_name(const struct parser *p, struct kb_perf_event *event, const char *name)
 {
 	size_t length = strlen(name);
 
@@ -127,10 +127,10 @@ static int no_such_pmu(const struct parser *p)
  * Make @event the generic event @name of one PMU. KB_NO_SUCH_TERM: that name is no generic one, or
  * neither the kernel nor sysfs has a way to count it on this kind of cores only.
  */
-static int set_generic(const struct parser *p, struct kbarman_event *event,
+static int set_generic(const struct parser *p, struct kb_perf_event *event,
 		       const struct kb_cpu_pmu *pmu, const char *name)
 {
-	struct kbarman_event generic = *event;
+	struct kb_perf_event generic = *event;
 	int ret = KB_NO_SUCH_TERM;
 
 	if (!kb_perf_name_find(&generic, name) || generic.type == PERF_TYPE_SOFTWARE)
@@ -159,11 +159,11 @@ static int set_generic(const struct parser *p, struct kbarman_event *event,
 }
 
 /* A term without a value: an event of the PMU, a field, a raw number or a generic event. */
-static int apply_word(const struct parser *p, struct kbarman_event *event, const char *pmu,
+static int apply_word(const struct parser *p, struct kb_perf_event *event, const char *pmu,
 		      char *term)
 {
 	const struct kb_cpu_pmu *cpu_pmu = kb_cpu_pmus_find(&p->pmus, event->type);
-	struct kbarman_event raw;
+	struct kb_perf_event raw;
 	int ret;
 
 	ret = kb_terms_alias(&p->terms, event, pmu, term);
@@ -181,7 +181,7 @@ static int apply_word(const struct parser *p, struct kbarman_event *event, const
 /* @slash is the first one */
 static int parse_pmu(const struct parser *p, struct member *member, char *text, char *slash)
 {
-	struct kbarman_event *event = &member->event;
+	struct kb_perf_event *event = &member->event;
 	char *terms = slash + 1, *end = strchr(terms, '/');
 	unsigned int nr = 0;
 	const char *name = NULL, *pmu = text;
@@ -230,7 +230,7 @@ static int parse_pmu(const struct parser *p, struct member *member, char *text, 
 /* ---- NAME ---- */
 
 /* Find an event that a CPU PMU lists under this name; KB_NO_SUCH_TERM if there is none. */
-static int find_alias(const struct parser *p, struct kbarman_event *event, const char *name)
+static int find_alias(const struct parser *p, struct kb_perf_event *event, const char *name)
 {
 	int ret = KB_NO_SUCH_TERM;
 
@@ -271,7 +271,7 @@ static const char *find_tracefs(const struct parser *p)
 }
 
 /* SYSTEM:NAME: a tracepoint of the kernel. Its number is read from tracefs. */
-static int parse_tracepoint(const struct parser *p, struct kbarman_event *event,
+static int parse_tracepoint(const struct parser *p, struct kb_perf_event *event,
 			    const char *system, const char *name)
 {
 	const char *tracefs = find_tracefs(p);
@@ -352,9 +352,9 @@ static int parse_element(struct parser *p, struct member *member, char *text)
 /* ---- what the list becomes ---- */
 
 /* A PMU may tell how precisely it samples. */
-static int check_precise(const struct parser *p, const struct kbarman_event *event)
+static int check_precise(const struct parser *p, const struct kb_perf_event *event)
 {
-	uint64_t most, precise = event->flags >> KBARMAN_EVENT_PRECISE_SHIFT & 3;
+	uint64_t most, precise = event->flags >> KB_PERF_PRECISE_SHIFT & 3;
 	const struct kb_cpu_pmu *pmu = kb_cpu_pmus_find(&p->pmus, event->type);
 	char line[KB_SYSFS_LINE], why[128];
 	int kind = kb_cpu_pmus_kind_of(&p->pmus, event);
@@ -375,21 +375,21 @@ static int check_precise(const struct parser *p, const struct kbarman_event *eve
 	return fail(p, -EINVAL, why);
 }
 
-static int add_event(struct parser *p, const struct kbarman_event *event, bool beside)
+static int add_event(struct parser *p, const struct kb_perf_event *event, bool beside)
 {
 	if (p->nr == p->max)
 		return kb_error_set(p->terms.err, -E2BIG, KB_NO_OFFSET,
 				    "too many events: at most %u can be counted at once", p->max);
 	p->events[p->nr] = *event;
 	if (beside)
-		p->events[p->nr].flags |= KBARMAN_EVENT_GROUP;
+		p->events[p->nr].flags |= KB_PERF_GROUP;
 	p->terms.element = event->name;
 	return check_precise(p, &p->events[p->nr++]);
 }
 
 /* Make @event what @member is on one kind of cores. KB_NO_SUCH_TERM: these don't have it. */
 static int settle(struct parser *p, const struct member *member, const struct kb_cpu_pmu *pmu,
-		  struct kbarman_event *event)
+		  struct kb_perf_event *event)
 {
 	char name[2 * NAME_BYTES + KB_MODIFIERS_MAX], modifiers[KB_MODIFIERS_MAX];
 	int ret = 0;
@@ -419,7 +419,7 @@ static int add_by_kind(struct parser *p, struct member *members, unsigned int nr
 		bool beside = false;
 
 		for (unsigned int i = 0; i < nr; i++) {
-			struct kbarman_event event = members[i].event;
+			struct kb_perf_event event = members[i].event;
 			int ret = members[i].kind == (int)kind ? 0 : KB_NO_SUCH_TERM;
 
 			if (*members[i].bare && p->how->each_pmu)
@@ -482,7 +482,7 @@ static int modify_group(struct parser *p, struct member *members, unsigned int n
 			const char *modifiers)
 {
 	for (unsigned int i = 0; i < nr; i++) {
-		struct kbarman_event *event = &members[i].event;
+		struct kb_perf_event *event = &members[i].event;
 		char name[NAME_BYTES + KB_MODIFIERS_MAX], text[KB_MODIFIERS_MAX];
 		size_t stem = members[i].stem;
 		int ret;
@@ -562,7 +562,7 @@ static int parse_item(struct parser *p, char **at)
 	return ret;
 }
 
-int kb_events_parse_how(struct kbarman_event *events, unsigned int max, const char *list,
+int kb_events_parse_how(struct kb_perf_event *events, unsigned int max, const char *list,
 			const struct kb_events_how *how, struct kb_error *err)
 {
 	struct parser p = {
@@ -586,7 +586,7 @@ int kb_events_parse_how(struct kbarman_event *events, unsigned int max, const ch
 	return ret ?: (int)p.nr;
 }
 
-int kb_events_parse(struct kbarman_event *events, unsigned int max, const char *list,
+int kb_events_parse(struct kb_perf_event *events, unsigned int max, const char *list,
 		    const char *sysfs, struct kb_error *err)
 {
 	const struct kb_events_how how = {
@@ -597,7 +597,7 @@ int kb_events_parse(struct kbarman_event *events, unsigned int max, const char *
 	return kb_events_parse_how(events, max, list, &how, err);
 }
 
-int kb_events_parse_each_pmu(struct kbarman_event *events, unsigned int max, const char *list,
+int kb_events_parse_each_pmu(struct kb_perf_event *events, unsigned int max, const char *list,
 			     const char *sysfs, struct kb_error *err)
 {
 	const struct kb_events_how how = {

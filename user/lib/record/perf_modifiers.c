@@ -5,20 +5,20 @@
 
 bool kb_modifiers_apply(const char *text, __u32 *flags)
 {
-	__u32 precise = *flags >> KBARMAN_EVENT_PRECISE_SHIFT & 3, where = 0;
+	__u32 precise = *flags >> KB_PERF_PRECISE_SHIFT & 3, where = 0;
 
 	if (!*text)
 		return false;
 	for (; *text; text++) {
 		switch (*text) {
 		case 'u':
-			where |= KBARMAN_EVENT_NO_USER;
+			where |= KB_PERF_NO_USER;
 			break;
 		case 'k':
-			where |= KBARMAN_EVENT_NO_KERNEL;
+			where |= KB_PERF_NO_KERNEL;
 			break;
 		case 'h':
-			where |= KBARMAN_EVENT_NO_HV;
+			where |= KB_PERF_NO_HV;
 			break;
 		case 'H':	/* this machine without its guests, as ever */
 			break;
@@ -32,8 +32,8 @@ bool kb_modifiers_apply(const char *text, __u32 *flags)
 	}
 	if (where && !(*flags & KB_EVENT_NOWHERE))
 		*flags |= KB_EVENT_NOWHERE;
-	*flags &= ~(where | KBARMAN_EVENT_PRECISE);
-	*flags |= precise << KBARMAN_EVENT_PRECISE_SHIFT;
+	*flags &= ~(where | KB_PERF_PRECISE);
+	*flags |= precise << KB_PERF_PRECISE_SHIFT;
 	return true;
 }
 
@@ -42,14 +42,14 @@ const char *kb_modifiers_text(__u32 flags, char text[KB_MODIFIERS_MAX])
 	char *at = text;
 
 	if (flags & KB_EVENT_NOWHERE) {
-		if (!(flags & KBARMAN_EVENT_NO_USER))
+		if (!(flags & KB_PERF_NO_USER))
 			*at++ = 'u';
-		if (!(flags & KBARMAN_EVENT_NO_KERNEL))
+		if (!(flags & KB_PERF_NO_KERNEL))
 			*at++ = 'k';
-		if (!(flags & KBARMAN_EVENT_NO_HV))
+		if (!(flags & KB_PERF_NO_HV))
 			*at++ = 'h';
 	}
-	for (__u32 precise = flags >> KBARMAN_EVENT_PRECISE_SHIFT & 3; precise; precise--)
+	for (__u32 precise = flags >> KB_PERF_PRECISE_SHIFT & 3; precise; precise--)
 		*at++ = 'p';
 	*at = '\0';
 	return text;

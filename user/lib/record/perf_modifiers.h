@@ -5,10 +5,10 @@
 
 #include <stdbool.h>
 
-#include <uapi/kbarman.h>
+#include <kbarman/perf_events.h>
 
 #define KB_EVENT_NOWHERE \
-	(KBARMAN_EVENT_NO_USER | KBARMAN_EVENT_NO_KERNEL | KBARMAN_EVENT_NO_HV)
+	(KB_PERF_NO_USER | KB_PERF_NO_KERNEL | KB_PERF_NO_HV)
 #define KB_MODIFIERS_MAX	8	/* bytes of kb_modifiers_text() */
 
 /*

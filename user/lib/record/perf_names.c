@@ -118,7 +118,7 @@ static const struct generic_event cache_operations[] = {
 	{ "prefetch-misses", PERF_TYPE_HW_CACHE, CACHE_OP(PREFETCH, MISS), "prefetch misses" },
 };
 
-static bool find_generic(struct kbarman_event *event, const char *name)
+static bool find_generic(struct kb_perf_event *event, const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(generic_events); i++) {
 		if (strcmp(name, generic_events[i].name))
@@ -130,7 +130,7 @@ static bool find_generic(struct kbarman_event *event, const char *name)
 	return false;
 }
 
-static bool find_cache(struct kbarman_event *event, const char *name)
+static bool find_cache(struct kb_perf_event *event, const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(caches); i++) {
 		size_t length = strlen(caches[i].name);
@@ -148,7 +148,7 @@ static bool find_cache(struct kbarman_event *event, const char *name)
 	return false;
 }
 
-bool kb_perf_name_find(struct kbarman_event *event, const char *name)
+bool kb_perf_name_find(struct kb_perf_event *event, const char *name)
 {
 	return find_generic(event, name) || find_cache(event, name);
 }

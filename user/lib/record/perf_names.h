@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <uapi/kbarman.h>
+#include <kbarman/perf_events.h>
 
 /* Set type and config of @event. False: @name is no generic event. */
-bool kb_perf_name_find(struct kbarman_event *event, const char *name);
+bool kb_perf_name_find(struct kb_perf_event *event, const char *name);
 
 /* The name that PMUs of Arm or x86 have in sysfs for a generic one; NULL: there is none. */
 const char *kb_perf_name_in_sysfs(const char *name, unsigned int i);

@@ -15,7 +15,7 @@ struct kb_events_how {
 	bool (*takes_type)(uint32_t pmu);
 };
 
-int kb_events_parse_how(struct kbarman_event *events, unsigned int max, const char *list,
+int kb_events_parse_how(struct kb_perf_event *events, unsigned int max, const char *list,
 			const struct kb_events_how *how, struct kb_error *err);
 
 #endif

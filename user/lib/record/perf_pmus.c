@@ -188,7 +188,7 @@ const struct kb_cpu_pmu *kb_cpu_pmus_find(const struct kb_cpu_pmus *pmus, uint32
 	return NULL;
 }
 
-int kb_cpu_pmus_kind_of(const struct kb_cpu_pmus *pmus, const struct kbarman_event *event)
+int kb_cpu_pmus_kind_of(const struct kb_cpu_pmus *pmus, const struct kb_perf_event *event)
 {
 	uint32_t type = event->type;
 	const struct kb_cpu_pmu *pmu;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <uapi/kbarman.h>
+#include <kbarman/perf_events.h>
 
 #define KB_SYSFS_LINE	1024	/* bytes of a sysfs file that describes an event or a field */
 #define KB_CPU_PMUS_MAX	16
@@ -51,7 +51,7 @@ unsigned int kb_pmu_slots(const char *sysfs, const char *pmu);
 const struct kb_cpu_pmu *kb_cpu_pmus_kind(const struct kb_cpu_pmus *pmus, const char *word);
 
 /* The index of the PMU if it counts @event only on its own kind of cores; -1: others do as well. */
-int kb_cpu_pmus_kind_of(const struct kb_cpu_pmus *pmus, const struct kbarman_event *event);
+int kb_cpu_pmus_kind_of(const struct kb_cpu_pmus *pmus, const struct kb_perf_event *event);
 
 /* Is @cpu one of those that the file `cpus` of the PMU has? */
 bool kb_cpu_pmu_has(const char *sysfs, const struct kb_cpu_pmu *pmu, int cpu);

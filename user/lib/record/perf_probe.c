@@ -12,7 +12,7 @@
 #include "record/perf_probe.h"
 
 /* Returns a negative errno or 0. */
-static int open_once(const struct kbarman_event *event, const struct kbarman_event *leader,
+static int open_once(const struct kb_perf_event *event, const struct kb_perf_event *leader,
 		     struct kb_perf_place place)
 {
 	int fd, leads = -1;
@@ -32,7 +32,7 @@ static int open_once(const struct kbarman_event *event, const struct kbarman_eve
 	return 0;
 }
 
-int kb_event_probe_beside(const struct kbarman_event *event, const struct kbarman_event *leader)
+int kb_event_probe_beside(const struct kb_perf_event *event, const struct kb_perf_event *leader)
 {
 	/* An event that can't count a process may still count a CPU. */
 	static const struct { pid_t pid; int cpu; } where[] = { { 0, -1 }, { -1, 0 } };
@@ -53,13 +53,13 @@ int kb_event_probe_beside(const struct kbarman_event *event, const struct kbarma
 	return error;
 }
 
-int kb_event_probe(const struct kbarman_event *event)
+int kb_event_probe(const struct kb_perf_event *event)
 {
 	return kb_event_probe_beside(event, NULL);
 }
 
 /* Their numbers are 0x8000 to 0x8700. Source: Linux 6.12, arch/x86/include/asm/perf_event.h */
-bool kb_event_needs_slots(const struct kbarman_event *event)
+bool kb_event_needs_slots(const struct kb_perf_event *event)
 {
 	return event->type != PERF_TYPE_HARDWARE && event->type != PERF_TYPE_HW_CACHE &&
 	       (event->config & ~UINT64_C(0x700)) == 0x8000 && strstr(event->name, "topdown-");
@@ -67,7 +67,7 @@ bool kb_event_needs_slots(const struct kbarman_event *event)
 
 bool kb_perf_takes_type(uint32_t pmu)
 {
-	const struct kbarman_event event = {
+	const struct kb_perf_event event = {
 		.type = PERF_TYPE_HARDWARE,
 		.config = PERF_COUNT_HW_CPU_CYCLES | (uint64_t)pmu << PERF_PMU_TYPE_SHIFT,
 	};

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <uapi/kbarman.h>
+#include <kbarman/perf_events.h>
 
 /* As of <linux/perf_event.h> since Linux 5.13; older headers lack it. */
 #ifndef PERF_PMU_TYPE_SHIFT
@@ -20,12 +20,12 @@
 bool kb_perf_takes_type(uint32_t pmu);
 
 /* kb_event_probe() of @event in a group that @leader leads. */
-int kb_event_probe_beside(const struct kbarman_event *event, const struct kbarman_event *leader);
+int kb_event_probe_beside(const struct kb_perf_event *event, const struct kb_perf_event *leader);
 
 /*
  * Is @event one of Intel's parts of the slots, as cpu/topdown-retiring/ of its large cores? Linux
  * counts it only in a group that the slots lead.
  */
-bool kb_event_needs_slots(const struct kbarman_event *event);
+bool kb_event_needs_slots(const struct kb_perf_event *event);
 
 #endif

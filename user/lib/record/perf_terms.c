@@ -16,7 +16,7 @@ int kb_terms_fail(const struct kb_term_parser *p, int code, const char *why)
 	return kb_error_set(p->err, code, KB_NO_OFFSET, "event '%s': %s", p->element, why);
 }
 
-static __u64 *config_word(struct kbarman_event *event, const char *name)
+static __u64 *config_word(struct kb_perf_event *event, const char *name)
 {
 	if (!strcmp(name, "config"))
 		return &event->config;
@@ -28,7 +28,7 @@ static __u64 *config_word(struct kbarman_event *event, const char *name)
 }
 
 /* Put @value into the bits that @format names, "config1:0-7,32-35" for example. */
-static int set_field(const struct kb_term_parser *p, struct kbarman_event *event, char *format,
+static int set_field(const struct kb_term_parser *p, struct kb_perf_event *event, char *format,
 		     const char *field, uint64_t value)
 {
 	char *bits = strchr(format, ':'), *rest, *range;
@@ -64,7 +64,7 @@ static int set_field(const struct kb_term_parser *p, struct kbarman_event *event
 	return 0;
 }
 
-int kb_terms_field(const struct kb_term_parser *p, struct kbarman_event *event, const char *pmu,
+int kb_terms_field(const struct kb_term_parser *p, struct kb_perf_event *event, const char *pmu,
 		       char *term)
 {
 	char format[KB_SYSFS_LINE], why[128], *text = strchr(term, '=');
@@ -89,7 +89,7 @@ int kb_terms_field(const struct kb_term_parser *p, struct kbarman_event *event, 
 	return 0;
 }
 
-int kb_terms_alias(const struct kb_term_parser *p, struct kbarman_event *event, const char *pmu,
+int kb_terms_alias(const struct kb_term_parser *p, struct kb_perf_event *event, const char *pmu,
 		       const char *name)
 {
 	char line[KB_SYSFS_LINE], *term, *rest;

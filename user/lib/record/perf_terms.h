@@ -18,11 +18,11 @@ int kb_terms_fail(const struct kb_term_parser *p, int code, const char *why);
 #define KB_NO_SUCH_TERM	1
 
 /* Apply the fields that the PMU's events/NAME lists. KB_NO_SUCH_TERM: there is no such event. */
-int kb_terms_alias(const struct kb_term_parser *p, struct kbarman_event *event, const char *pmu,
+int kb_terms_alias(const struct kb_term_parser *p, struct kb_perf_event *event, const char *pmu,
 		   const char *name);
 
 /* One FIELD or FIELD=VALUE; cut in two. */
-int kb_terms_field(const struct kb_term_parser *p, struct kbarman_event *event, const char *pmu,
+int kb_terms_field(const struct kb_term_parser *p, struct kb_perf_event *event, const char *pmu,
 		   char *term);
 
 #endif

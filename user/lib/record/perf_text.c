@@ -16,17 +16,17 @@
 #include "record/perf_pmus.h"
 #include "record/perf_probe.h"
 
-static bool is_same(const struct kbarman_event *a, const struct kbarman_event *b)
+static bool is_same(const struct kb_perf_event *a, const struct kb_perf_event *b)
 {
 	return a->type == b->type && a->config == b->config && a->config1 == b->config1 &&
 	       a->config2 == b->config2 &&
-	       !((a->flags ^ b->flags) & ~(__u32)KBARMAN_EVENT_GROUP);
+	       !((a->flags ^ b->flags) & ~(__u32)KB_PERF_GROUP);
 }
 
 /* Does the event's name alone say all of it? */
-static bool name_is_enough(const struct kbarman_event *event, const char *sysfs)
+static bool name_is_enough(const struct kb_perf_event *event, const char *sysfs)
 {
-	struct kbarman_event parsed;
+	struct kb_perf_event parsed;
 
 	return kb_events_parse(&parsed, 1, event->name, sysfs, NULL) == 1 && is_same(event, &parsed);
 }
@@ -56,7 +56,7 @@ static bool find_pmu(const char *sysfs, uint32_t type, char name[NAME_MAX + 1])
 
 /* A generic event of one kind of cores, by its name: sought among all of them. */
 struct wanted {
-	const struct kbarman_event *event;
+	const struct kb_perf_event *event;
 	const char *pmu, *sysfs;
 	char text[NAME_MAX + 128];
 };
@@ -64,7 +64,7 @@ struct wanted {
 static int try_generic(void *context, const struct kb_event_listing *listing)
 {
 	struct wanted *wanted = context;
-	struct kbarman_event parsed;
+	struct kb_perf_event parsed;
 	char modifiers[KB_MODIFIERS_MAX];
 
 	if (listing->event.type != wanted->event->type)
@@ -76,7 +76,7 @@ static int try_generic(void *context, const struct kb_event_listing *listing)
 	       is_same(wanted->event, &parsed);
 }
 
-static void put_event(struct kb_out *out, const struct kbarman_event *event, const char *sysfs)
+static void put_event(struct kb_out *out, const struct kb_perf_event *event, const char *sysfs)
 {
 	bool generic = event->type == PERF_TYPE_HARDWARE || event->type == PERF_TYPE_HW_CACHE;
 	char pmu[NAME_MAX + 1], modifiers[KB_MODIFIERS_MAX];
@@ -101,7 +101,7 @@ static void put_event(struct kb_out *out, const struct kbarman_event *event, con
 	kb_out_printf(out, ",name=%s/%s", event->name, kb_modifiers_text(event->flags, modifiers));
 }
 
-char *kb_events_text(const struct kbarman_event *events, unsigned int nr, const char *sysfs)
+char *kb_events_text(const struct kb_perf_event *events, unsigned int nr, const char *sysfs)
 {
 	struct kb_out *out;
 	char *text = NULL;
@@ -111,12 +111,12 @@ char *kb_events_text(const struct kbarman_event *events, unsigned int nr, const 
 	if (kb_out_memory(&out))
 		return NULL;
 	for (unsigned int i = 0; i < nr; i++) {
-		bool beside = i && events[i].flags & KBARMAN_EVENT_GROUP;
-		bool leads = i + 1 < nr && !beside && events[i + 1].flags & KBARMAN_EVENT_GROUP;
+		bool beside = i && events[i].flags & KB_PERF_GROUP;
+		bool leads = i + 1 < nr && !beside && events[i + 1].flags & KB_PERF_GROUP;
 
 		kb_out_printf(out, "%s%s", i ? "," : "", leads ? "{" : "");
 		put_event(out, &events[i], sysfs);
-		if (beside && (i + 1 == nr || !(events[i + 1].flags & KBARMAN_EVENT_GROUP)))
+		if (beside && (i + 1 == nr || !(events[i + 1].flags & KB_PERF_GROUP)))
 			kb_out_printf(out, "}");
 	}
 	if (!kb_out_bytes(out, "", 1)) {
