@@ -114,7 +114,8 @@ static int add_link(struct path *path, struct task *task, const struct kb_walk *
 
 static int add_run(struct path *path, struct task *task, const struct kb_walk *walk)
 {
-	task->ran = walk->ns;
+	/* a record that is out of order counts as one with the time of the record before it */
+	task->ran = walk->ns > task->since ? walk->ns : task->since;
 	task->ran_ticks = walk->event.timestamp;
 	return add_link(path, task, walk, KB_LINK_RUN, NULL);
 }
@@ -417,7 +418,7 @@ static int finish_marks(struct path *path, const struct kb_walk *walk, struct kb
 		return no_memory(err);
 	path->shown.task_id = (uint32_t)task->key;
 	path->shown.ticks = walk->event.timestamp;
-	path->shown.until = walk->ns;
+	path->shown.until = task->ran;
 	return collect(path, task->head) ? no_memory(err) : 0;
 }
 
