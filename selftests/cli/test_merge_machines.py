@@ -335,6 +335,20 @@ def a_recording_is_one_machine(tmp):
     assert "both of 'web'" in said, said
 
 
+def no_machine_ends_before_it_begins(tmp):
+    """A damaged one may say that it was recorded for three hundred years."""
+    paths = []
+    for number, last in enumerate((2000, 2**63 - 1)):
+        machine = Maker(facts={"host": f"web{number}"}, unix_base=START + number)
+        machine.switch(0, 1000, 7)
+        machine.switch(0, last, 0)
+        paths.append(machine.save(os.path.join(tmp, f"{number}.cap")))
+    result = tap.run("merge", "--machines", "--json", "-o", os.path.join(tmp, "out"), *paths)
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    rows = [row for row in rows if row["kind"] == "machine"]
+    assert len(rows) == 2 and all(row["from_unix_ns"] <= row["until_unix_ns"] for row in rows), (rows, result.stderr)
+
+
 def a_hundred_machines_are_merged(tmp):
     paths = []
     for number in range(100):

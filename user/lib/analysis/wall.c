@@ -138,7 +138,8 @@ int kb_wall_read(struct kb_wall *wall, const struct kb_barman *barman, struct kb
 	} else {
 		int64_t last = kb_barman_ns(barman, header->last_timestamp);
 
-		wall->end = wall->at + (last > 0 ? last : 0);
+		if (__builtin_add_overflow(wall->at, last > 0 ? last : 0, &wall->end))
+			wall->end = INT64_MAX;
 		wall->between = READING_NS + part_of(last > 0 ? (uint64_t)last : 0, RATE_PPM);
 	}
 	wall->error = add(wall->clock, wall->between);
