@@ -35,9 +35,11 @@ enum kbarman_series {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define KBARMAN_TWO_WORDS(first, second)	((u64)(first) << 32 | (u32)(second))
 #define KBARMAN_TWO_BYTES(first, second)	((u32)(first) << 24 | (u32)(second) << 16)
+#define KBARMAN_LAST_BYTE(byte)			((u32)(byte))
 #else
 #define KBARMAN_TWO_WORDS(first, second)	((u32)(first) | (u64)(second) << 32)
 #define KBARMAN_TWO_BYTES(first, second)	((u32)(first) | (u32)(second) << 8)
+#define KBARMAN_LAST_BYTE(byte)			((u32)(byte) << 24)
 #endif
 
 /*
@@ -127,6 +129,15 @@ static __always_inline void kbarman_record_switch(struct kbarman_ring *ring, u32
 
 	kbarman_record_small(ring, BM_RECORD_TASK_SWITCH,
 			     KBARMAN_TWO_WORDS(task_id, kbarman_reason_state(reason, prev_state)));
+}
+
+/* @ring is this CPU's ring, whose recording begins with @task_id running. */
+static __always_inline void kbarman_record_first(struct kbarman_ring *ring, u32 task_id)
+{
+	static_assert(offsetof(struct bm_protocol_task_switch, flags) == 23);
+
+	kbarman_record_small(ring, BM_RECORD_TASK_SWITCH,
+			     KBARMAN_TWO_WORDS(task_id, KBARMAN_LAST_BYTE(BM_TASK_SWITCH_FIRST)));
 }
 
 /*

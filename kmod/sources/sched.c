@@ -186,7 +186,7 @@ static void sched_stop(struct kbarman_session *session)
 static void sched_here_begin(struct kbarman_cpu *here)
 {
 	if (kbarman_wants(here->session, current->pid))
-		kbarman_record_switch(&here->ring, current->pid, BM_TASK_SWITCH_PREEMPTED, 0);
+		kbarman_record_first(&here->ring, current->pid);
 }
 
 const struct kbarman_source kbarman_source_sched = {

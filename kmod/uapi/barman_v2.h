@@ -257,11 +257,13 @@ enum bm_task_switch_reason {
 	BM_TASK_SWITCH_BLOCKED		= 1,
 };
 
+/* No switch: the task ran already when the recording of the CPU began. */
+#define BM_TASK_SWITCH_FIRST		0x01
+
 /*
- * The format defines the first 21 bytes. prev_state and prev_state_high are an extension that the
- * string kbarman.ext=1 announces. The string kbarman.states says what the bits of prev_state mean.
- * Without this string there is no prev_state_high. The call chain of the previous task may follow
- * at byte BM_TASK_SWITCH_CHAIN_OFFSET, after a zero byte.
+ * The format defines the first 21 bytes. The other fields are an extension that the string
+ * kbarman.ext=1 announces. The string kbarman.states says what the bits of prev_state mean. Without
+ * this string there is no prev_state_high. The call chain of the previous task may follow.
  */
 struct bm_protocol_task_switch {
 	struct bm_protocol_record_header header;
@@ -270,6 +272,7 @@ struct bm_protocol_task_switch {
 	__u8 prev_state;		/* low 8 bits of the previous task's state; 2 (D) if that
 					 * task waits for a lock of PREEMPT_RT */
 	__u8 prev_state_high;		/* the next 8 bits */
+	__u8 flags;			/* BM_TASK_SWITCH_* */
 } __attribute__((packed));
 
 struct bm_protocol_custom_counter {
@@ -463,7 +466,7 @@ _Static_assert(sizeof(struct bm_datastore_header_data) == 40, "datastore");
 _Static_assert(sizeof(struct bm_protocol_record_header) == 16, "record_header");
 _Static_assert(sizeof(struct bm_custom_counter_sample) == 12, "counter_sample");
 _Static_assert(sizeof(struct bm_protocol_sample) == 24, "sample");
-_Static_assert(sizeof(struct bm_protocol_task_switch) == 23, "task_switch, 21 and prev_state");
+_Static_assert(sizeof(struct bm_protocol_task_switch) == BM_TASK_SWITCH_CHAIN_OFFSET, "task_switch");
 _Static_assert(sizeof(struct bm_protocol_custom_counter) == 32, "custom_counter");
 _Static_assert(sizeof(struct bm_kbarman_detail) == 8, "detail");
 _Static_assert(sizeof(struct bm32_protocol_annotation) == 37, "32-bit annotation");

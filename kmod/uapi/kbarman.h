@@ -723,7 +723,7 @@ struct kbarman_stats {
  * The time begins at timestamp_base, which is the timestamp of the start reading. It is the moment
  * at which all sources are there and the rings open: everything is recorded from then on, up to the
  * stop. With KBARMAN_SOURCE_SCHED each CPU begins with a task switch that says which task runs, if
- * that task is recorded. No record is earlier or later, and no row of a table is earlier: what was
+ * that task is recorded: BM_TASK_SWITCH_FIRST, as that task did not begin to run then. No record is earlier or later, and no row of a table is earlier: what was
  * so before the start has the timestamp_base.
  */
 struct kbarman_clock_pair {

@@ -388,7 +388,6 @@ static void add_stack(struct sample_with_chain *record, uint64_t length)
 
 struct switch_with_chain {
 	struct bm_protocol_task_switch fields;
-	__u8 zero;
 	struct bm_kbarman_callchain chain;
 	bm_uintptr address;
 } __attribute__((packed, aligned(4)));

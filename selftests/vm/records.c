@@ -118,11 +118,14 @@ static void expect_alternation(struct __test_metadata *_metadata, int fd, unsign
 
 	for (cpu = 0; cpu < nr_cpus; cpu++) {
 		const void *map = map_cpu(fd, cpu);
+		const bool first = !capture_store(map)->read_offset;
 		struct walk walk = walk_begin(map);
 		uint32_t current = ~0U;
 		const union record *r;
 
 		while ((r = walk_next(&walk))) {
+			EXPECT_EQ(first && current == ~0U ? BM_TASK_SWITCH_FIRST : 0,
+				  r->task_switch.flags);
 			EXPECT_NE(current, r->task_switch.task_id) {
 				TH_LOG("round %u, CPU %u: twice to %u, at position %llu", round,
 				       cpu, current, (unsigned long long)walk.at);
