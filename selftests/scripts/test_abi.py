@@ -180,14 +180,23 @@ def what_breaks_programs_is_found(tmp):
         assert abi.compare(old, library(tmp, header, code)[0], grown), name
 
 
+# A struct of Linux, whose headers here may be newer or older.
+OTHER = "struct perf_event_attr {\n%s};\n"
+UNNAMED = "\t__u32 unknown : 32;\n"
+NAMED = "\t__u32 known : 1, unknown : 31;\n\t__u64 more;\n"
+TAKES = "void other(struct perf_event_attr *attr) { }\n"
+
+
 def what_programs_can_live_with_is_none_of_it(tmp):
     wanted("abidw", "abidiff", "gcc")
-    old, grown = library(tmp, OPTIONS % "" + ROW % "", CODE)
-    for name, header, code in (
-            ("function", OPTIONS % "" + ROW % "", CODE + "int another(struct options *o) { return 0; }\n"),
-            ("end", OPTIONS % "\t__u64 limit;\n" + ROW % "", CODE),
-            ("reserved", OPTIONS.replace("reserved[2]", "limit, reserved[1]") % "" + ROW % "", CODE)):
-        found = abi.compare(old, library(tmp, header, code)[0], grown)
+    options, rest, code = OPTIONS % "", ROW % "" + OTHER % UNNAMED, CODE + TAKES
+    old, grown = library(tmp, options + rest, code)
+    for name, header, functions in (
+            ("function", options + rest, code + "int another(struct options *o) { return 0; }\n"),
+            ("end", OPTIONS % "\t__u64 limit;\n" + rest, code),
+            ("other", options + ROW % "" + OTHER % NAMED, code),
+            ("reserved", options.replace("reserved[2]", "limit, reserved[1]") + rest, code)):
+        found = abi.compare(old, library(tmp, header, functions)[0], grown)
         assert not found, (name, found)
 
 
