@@ -101,7 +101,8 @@ static void entry_tell_unsampled(struct kbarman_session *session, int cpu,
 {
 	char key[32];
 
-	if (!session->events[0].attr.sample_period || !counters->nr || is_sampling_event(counters->events[0]))
+	if (!session->events[0].attr.sample_period || !counters->nr ||
+	    is_sampling_event(counters->events[0]))
 		return;
 	snprintf(key, sizeof(key), "unsampled.%d.0", cpu);
 	kbarman_header_fact(session->capture, key, "%s", session->events[0].name);

@@ -51,7 +51,8 @@ static bool session_chains_fit(const struct kbarman_session *session)
 {
 	const struct kbarman_configure *config = &session->config;
 	u64 longest = sizeof(bm_uintptr) + sizeof(struct bm_protocol_sample) + sizeof(bm_uintptr) +
-		      min(config->nr_events, BM_MAX_PMU_COUNTERS) * sizeof(u64) + kbarman_callchain_max(session);
+		      min_t(u32, config->nr_events, BM_MAX_PMU_COUNTERS) * sizeof(u64) +
+		      kbarman_callchain_max(session);
 
 	return !(config->flags & KBARMAN_CONFIGURE_CHAIN) || longest <= config->ring_bytes / 8;
 }
@@ -196,7 +197,8 @@ static int spare_build(struct kbarman_session *spare, const struct kbarman_sessi
 	error = -EINVAL;
 	if (spare->config.watermark > spare->config.ring_bytes)
 		goto out;
-	spare->events = kvcalloc(wanted->config.nr_events, sizeof(*spare->events), GFP_KERNEL_ACCOUNT);
+	spare->events = kvcalloc(wanted->config.nr_events, sizeof(*spare->events),
+				 GFP_KERNEL_ACCOUNT);
 	error = -ENOMEM;
 	if (wanted->config.nr_events && !spare->events)
 		goto out;

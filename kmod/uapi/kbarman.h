@@ -503,9 +503,9 @@ struct kbarman_query {
  *	ESRCH	no such process in pids_ptr
  *	EINVAL	a mode, source, flag, CPU, size or reserved field is wrong
  *	E2BIG	more than KBARMAN_EVENTS_MAX events or 32 counters, an event or a
- *		perf_event_attr with what this kernel does not know, nr_pids > 4096, max_series > 4096, max_stack >
- *		KBARMAN_MAX_STACK, or a sample with max_stack addresses is longer than a
- *		record may be, which is an eighth of the ring
+ *		perf_event_attr with what this kernel does not know, nr_pids > 4096,
+ *		max_series > 4096, max_stack > KBARMAN_MAX_STACK, or a sample with max_stack
+ *		addresses is longer than a record may be, which is an eighth of the ring
  *	EOPNOTSUPP	this machine can't give such call chains, and query.features says
  *		which ones it can; or query.absent says that it can't give a source, or tasks
  */
