@@ -50,7 +50,7 @@ build/selftests/host/test_unwind_cache: USER_LIBS += -Wl,--build-id
 
 # The module's ring and the code that wakes its pollers, built for user space: see selftests/ring/.
 # Only x86 can single-step.
-RING_SRC	:= kmod/ring/ring.c kmod/ring/ring.h selftests/ring/ring_env.h kmod/uapi/barman_v2.h \
+RING_SRC	:= kmod/ring/ring.c kmod/ring/ring.h selftests/ring/ring_env.h selftests/ring/snapshot.h kmod/uapi/barman_v2.h \
 		   kmod/uapi/kbarman.h
 RING_TESTED	= kmod/ring/ring.c
 

@@ -197,7 +197,7 @@ u64 kbarman_capture_fill(const struct kbarman_capture *capture)
 		void *ring = smp_load_acquire(&capture->rings[cpu]);
 
 		if (ring)
-			most = max_t(u64, most, kbarman_ring_memory_fill(ring));
+			most = max_t(u64, most, kbarman_ring_fill(ring));
 	}
 	return most;
 }

@@ -25,7 +25,7 @@
 #include "ring/ring.h"
 
 #define WORD		sizeof(bm_uintptr)
-#define SNAPSHOT_TRIES	16
+#define COUNT_TRIES	16
 
 static __always_inline unsigned long *read_offset(const struct kbarman_ring *ring)
 {
@@ -423,33 +423,6 @@ static void copy_out(const struct kbarman_ring *ring, u8 *to, unsigned long from
 	data_race(memcpy(to + part, ring->data, length - part));
 }
 
-long kbarman_ring_snapshot(const struct kbarman_ring *ring, void *to, unsigned long *position)
-{
-	unsigned long start, end, oldest;
-	int tries;
-
-	for (tries = 0; tries < SNAPSHOT_TRIES; tries++) {
-		end = smp_load_acquire(write_offset(ring));		/* [B] */
-		start = smp_load_acquire(read_offset(ring));
-		*position = start;
-		if (start == end)
-			return 0;
-		if (kbarman_ring_after(start, end))
-			continue;
-		copy_out(ring, to, start, end - start);
-		smp_rmb();						/* [A] */
-		oldest = READ_ONCE(*read_offset(ring));
-		if (kbarman_ring_after(oldest, end))
-			continue;
-		if (kbarman_ring_after(oldest, start)) {
-			memmove(to, (u8 *)to + (oldest - start), end - oldest);
-			*position = oldest;
-		}
-		return end - *position;
-	}
-	return -EAGAIN;
-}
-
 /*
  * Walk the blocks in [from, to), and count @records. Returns where the walk ended: at @to, if
  * both are block boundaries and nothing was overwritten meanwhile.
@@ -543,7 +516,7 @@ unsigned long kbarman_ring_overwritten(struct kbarman_ring *ring)
 	unsigned long start, end, records;
 	int tries;
 
-	for (tries = 0; tries < SNAPSHOT_TRIES; tries++) {
+	for (tries = 0; tries < COUNT_TRIES; tries++) {
 		end = smp_load_acquire(write_offset(ring));		/* [B] */
 		start = smp_load_acquire(read_offset(ring));
 		if (kbarman_ring_after(start, end) ||
@@ -582,15 +555,10 @@ unsigned long kbarman_ring_peek(const struct kbarman_ring *ring, unsigned long *
 	return 0;
 }
 
-unsigned long kbarman_ring_memory_fill(struct bm_datastore_header_data *header)
+unsigned long kbarman_ring_fill(struct bm_datastore_header_data *header)
 {
 	/* First: an eviction in between makes the result larger, and never negative. */
 	unsigned long start = smp_load_acquire(kbarman_ring_low_word(&header->read_offset));
 
 	return READ_ONCE(*kbarman_ring_low_word(&header->write_offset)) - start;
-}
-
-unsigned long kbarman_ring_fill(const struct kbarman_ring *ring)
-{
-	return kbarman_ring_memory_fill(ring->header);
 }

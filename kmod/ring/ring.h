@@ -6,7 +6,7 @@
  *
  * Writers run on the owning CPU only, but nest: task, softirq, irq, NMI. Readers
  * are anyone; they never hold a writer up and can always tell whether what they
- * copied was overwritten meanwhile (kbarman_ring_snapshot()).
+ * copied was overwritten meanwhile (uapi/kbarman.h).
  *
  *	between reserve and commit: preemption is off. The writer does not sleep, does
  *	not fault but in _nofault helpers, and always calls kbarman_ring_commit().
@@ -333,14 +333,6 @@ void kbarman_ring_shut(struct kbarman_ring *ring);
 void kbarman_ring_settle(struct kbarman_ring *ring);
 
 /*
- * Copy all blocks of the ring to @to, in order. @to has room for as many bytes as the ring.
- * Returns the number of bytes, and in @position where the first block stood; -EAGAIN if the
- * writer was faster sixteen times in a row.
- * Context: any CPU, any time.
- */
-long kbarman_ring_snapshot(const struct kbarman_ring *ring, void *to, unsigned long *position);
-
-/*
  * Give back everything before @position, in stream mode. -EINVAL if that is not a
  * block boundary between read_offset and write_offset. One caller at a time.
  */
@@ -380,10 +372,8 @@ unsigned long kbarman_ring_peek(const struct kbarman_ring *ring, unsigned long *
  */
 void kbarman_ring_drop(struct kbarman_ring *ring, unsigned long position);
 
-/* The number of bytes between read_offset and write_offset. Context: any. */
-unsigned long kbarman_ring_fill(const struct kbarman_ring *ring);
-/* The same of the ring whose memory is at @header. */
-unsigned long kbarman_ring_memory_fill(struct bm_datastore_header_data *header);
+/* Bytes between read_offset and write_offset of the ring whose memory is at @header. Context: any. */
+unsigned long kbarman_ring_fill(struct bm_datastore_header_data *header);
 
 static inline unsigned long kbarman_ring_size(const struct kbarman_ring *ring)
 {

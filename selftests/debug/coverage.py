@@ -18,7 +18,6 @@ import tempfile
 WANTED = 0.9
 
 # (file, function) -> why what is left of it does not run here.
-OUTSIDE = "a reader's, and readers are outside: selftests/ring runs it"
 STEPPED = "takes writers nested as chance does not nest them: selftests/ring single-steps it"
 PRESENT = "a CPU that was not present at configure: these machines have all there can be"
 STEADY = "these kernels set no frequency, and know one idle state"
@@ -31,8 +30,6 @@ REASONS = {
     ("kmod/sources/freq.c", "freq_record_first"): STEADY,
     ("kmod/sources/freq.c", "on_cpu_frequency"): STEADY,
     ("kmod/sources/freq.c", "on_cpu_idle_miss"): STEADY,
-    ("kmod/ring/ring.c", "copy_out"): OUTSIDE,
-    ("kmod/ring/ring.c", "kbarman_ring_snapshot"): OUTSIDE,
     ("kmod/ring/ring.c", "evict_target"): STEPPED,
     ("kmod/ring/ring.c", "make_room"): STEPPED,
     ("kmod/ring/ring.c", "ring_reserve"): "configure refuses what would not fit: selftests/ring tries it",

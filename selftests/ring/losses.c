@@ -57,7 +57,7 @@ static void no_record_hides_a_loss(void)
 	const struct bm_protocol_custom_counter *first;
 	unsigned long full;
 
-	while (SIZE - kbarman_ring_fill(&ring) >= 2 * BLOCK)
+	while (SIZE - kbarman_ring_fill(ring.header) >= 2 * BLOCK)
 		kbarman_record_switch(&ring, 1, 0, 0);
 	full = ring.w;
 	kbarman_record_detail(&ring, 1, KBARMAN_SERIES_WAKEUPS, 1, (struct kbarman_detail) { });

@@ -26,11 +26,13 @@ for mutant in "$here"/mutants/*.sed; do
 	what=$(sed -n '1s/^# //p' "$mutant")
 	mkdir -p "$build/$name/ring"
 	program=
-	for file in ring.c ring.h wake.c wake.h; do
-		sed -f "$mutant" "$kmod/ring/$file" >"$build/$name/ring/$file"
-		cmp -s "$build/$name/ring/$file" "$kmod/ring/$file" && continue
+	for file in ring.c ring.h wake.c wake.h snapshot.h; do
+		from=$kmod/ring
+		[ $file != snapshot.h ] || from=$here
+		sed -f "$mutant" "$from/$file" >"$build/$name/ring/$file"
+		cmp -s "$build/$name/ring/$file" "$from/$file" && continue
 		case $file in
-		ring.*) program=step tested=ring.c arguments='5 16 1' ;;
+		ring.* | snapshot.h) program=step tested=ring.c arguments='5 16 1' ;;
 		wake.*) program=poll tested=wake.c arguments=100 ;;
 		esac
 	done
@@ -39,7 +41,7 @@ for mutant in "$here"/mutants/*.sed; do
 		continue
 	fi
 	"${CC:-gcc}" -std=gnu11 -O2 -w -D_GNU_SOURCE -include "$here/ring_env.h" -I"$build/$name" \
-		-I"$here" -I"$kmod" "$here/$program.c" "$build/$name/ring/$tested" -pthread \
+		-I"$build/$name/ring" -I"$here" -I"$kmod" "$here/$program.c" "$build/$name/ring/$tested" -pthread \
 		-o "$build/$name/$program"
 	status=0
 	# Of the processor's time: a busy machine takes longer. SIGXCPU is 24.

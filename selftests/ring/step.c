@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "ring/ring.h"
+#include <snapshot.h>
 
 #define SIZE		(16UL << 10)
 #define PAGES		(SIZE >> KBARMAN_RING_PAGE_SHIFT)
@@ -373,7 +374,7 @@ static void count_evicted(void)
 {
 	u64 exact = evicted + evicted_since(), told = kbarman_ring_overwritten(&ring);
 	bool older = ring.w - ring.header->write_offset >= SIZE / 2 ||
-		     (dropped && kbarman_ring_fill(&ring) < 2 * KBARMAN_RING_PAGE);
+		     (dropped && kbarman_ring_fill(ring.header) < 2 * KBARMAN_RING_PAGE);
 
 	if (told > exact || (told != exact && !older))
 		fail("the ring miscounts what was overwritten", told, exact);
@@ -559,7 +560,7 @@ static void check_ring(const struct start *start, u32 longest)
 	    ring.header->total_written > ring.w)
 		fail("the header lacks a page of what was written", ring.header->total_written,
 		     ring.w);
-	length = kbarman_ring_snapshot(&ring, copy, &position);
+	length = ring_snapshot(&ring, copy, &position);
 	if (length < 0)
 		fail("no snapshot of a still ring", -length, 0);
 	count = check_blocks(copy, length, &oldest);
@@ -609,8 +610,8 @@ static void check_goes_on(const struct start *start)
 		write_record(504 - 8);
 	if ((u64)local_read(&ring.lost[KBARMAN_LOST_NESTED]) != lost)
 		fail("the ring is wedged", local_read(&ring.lost[1]), lost);
-	if (kbarman_ring_fill(&ring) + KBARMAN_RING_PAGE + 1024 < SIZE)
-		fail("the ring does not fill any more", kbarman_ring_fill(&ring), asked_before);
+	if (kbarman_ring_fill(ring.header) + KBARMAN_RING_PAGE + 1024 < SIZE)
+		fail("the ring does not fill any more", kbarman_ring_fill(ring.header), asked_before);
 	check_ring(start, 504);
 }
 
@@ -805,7 +806,7 @@ static void overtaken_reader(void)
 	prepare(&start);
 	overtake_to = ring.w;
 	at_read_barrier = overtake;
-	length = kbarman_ring_snapshot(&ring, copy, &position);
+	length = ring_snapshot(&ring, copy, &position);
 	at_read_barrier = NULL;
 	if (length != 0 || position != overtake_to)
 		fail("it does not get what was there", length, position);

@@ -24,6 +24,7 @@
 #endif
 
 #include "ring/ring.h"
+#include <snapshot.h>
 
 #define SIZE		(64UL << 10)
 #define COUNTED_BEFORE	(1UL << (BITS_PER_LONG - 1))	/* beyond a long's sign */
@@ -214,7 +215,7 @@ static void read_snapshot(u8 *copy)
 	u64 next[LEVELS] = { ~0ULL, ~0ULL, ~0ULL };
 	u64 before = overwritten(), count;
 	unsigned long position;
-	long length = kbarman_ring_snapshot(&ring, copy, &position);
+	long length = ring_snapshot(&ring, copy, &position);
 	u64 after = overwritten();
 
 	if (length < 0)
@@ -235,7 +236,7 @@ static void read_snapshot(u8 *copy)
 static void read_stream(u8 *copy, u64 next[LEVELS])
 {
 	unsigned long position;
-	long length = kbarman_ring_snapshot(&ring, copy, &position);
+	long length = ring_snapshot(&ring, copy, &position);
 
 	if (length < 0)
 		fail("no snapshot of a stream", -length, 0);

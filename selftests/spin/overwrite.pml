@@ -117,7 +117,7 @@ inline drop()
 	old = 0; target = 0
 }
 
-/* ---- the reader: kbarman_ring_snapshot() ---- */
+/* ---- the reader: selftests/ring/snapshot.h ---- */
 
 byte seen[PLACES];		/* the store that the reader has seen at least, by place */
 
