@@ -61,7 +61,7 @@ static const char *suffix_of(const char *name)
 	return dot ? dot : "";
 }
 
-/* SESSION-NUMBER-TIME.cap or .part, as agent_folder_create() makes them; others have nothing to do with it. */
+/* SESSION-NUMBER-TIME.cap or .part, as agent_folder_create() makes them. */
 static bool parse_name(const char *name, struct agent_file *file)
 {
 	const char *suffix = suffix_of(name), *dash = strchr(name, '-');

@@ -46,7 +46,6 @@ static void end(struct bundler_job *job, int status)
 		unlink(temporary);
 		free(temporary);
 	}
-	free(job->path);
 	*job = (struct bundler_job){ 0 };
 }
 
@@ -67,6 +66,7 @@ static struct bundler_job *free_job(struct bundler *bundler)
 void bundler_begin(struct bundler *bundler, const char *path)
 {
 	struct bundler_job *job = free_job(bundler);
+	pid_t pid;
 	struct stat st;
 
 	if (!strcmp(path, "-") || stat(path, &st) || !S_ISREG(st.st_mode))
@@ -76,15 +76,15 @@ void bundler_begin(struct bundler *bundler, const char *path)
 			 path);
 		return;
 	}
-	job->path = strdup(path);
-	job->pid = job->path ? fork() : -1;
-	if (!job->pid)
+	pid = fork();
+	if (!pid)
 		child(bundler, path);
-	if (job->pid < 0) {
+	if (pid < 0) {
 		cli_warn("%s has no symbols: %s; run 'kbarman bundle' on it", path, strerror(errno));
-		free(job->path);
-		*job = (struct bundler_job){ 0 };
+		return;
 	}
+	snprintf(job->path, sizeof(job->path), "%s", path);
+	job->pid = pid;
 }
 
 void bundler_wait(struct bundler *bundler)

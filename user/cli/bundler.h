@@ -7,13 +7,14 @@
 #ifndef KBARMAN_CLI_BUNDLER_H
 #define KBARMAN_CLI_BUNDLER_H
 
+#include <limits.h>
 #include <sys/types.h>
 
 #define BUNDLER_JOBS	4	/* at the same time */
 
 struct bundler_job {
 	pid_t pid;			/* 0: none */
-	char *path;			/* of the capture */
+	char path[PATH_MAX];		/* of the capture */
 };
 
 /* All zero, but for the priority: nothing is being saved. */
