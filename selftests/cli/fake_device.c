@@ -88,14 +88,20 @@ struct tail {
 	struct bm_protocol_header_custom_chart_series series[SERIES];
 } __attribute__((packed, aligned(4)));
 
+struct more_tasks {
+	struct bm_kbarman_tasks all;
+	struct bm_kbarman_task rows[TASKS];
+};
+
 /* The string table takes what makes the header end with a page, as the kernel's does. */
 #define HEADER_BYTES	(2 * PAGE)
 #define STRINGS		((HEADER_BYTES - sizeof(struct bm_protocol_header_start) - \
-			  sizeof(struct tail)) / 4 * 4)
+			  sizeof(struct more_tasks) - sizeof(struct tail)) / 8 * 8)
 
 struct tables {
 	struct bm_protocol_header_start start;
 	char strings[STRINGS];
+	struct more_tasks more;		/* in the room for strings */
 	struct tail tail;
 };
 
@@ -195,10 +201,11 @@ static void add_fact(const char *format, ...)
 	va_end(args);
 }
 
-static void add_task(uint32_t id, const char *name)
+static void add_task(uint32_t id, uint32_t process, const char *name)
 {
 	uint32_t row = fake.tables->tail.nr_tasks;
 
+	fake.tables->more.rows[row] = (struct bm_kbarman_task){ id, process, 0 };
 	fake.tables->tail.tasks[row] = (struct bm_protocol_header_task_info){
 		fake.started.timestamp, id, add_string(name, strlen(name)) };
 	__atomic_store_n(&fake.tables->tail.nr_tasks, row + 1, __ATOMIC_RELEASE);
@@ -299,10 +306,13 @@ static void reset_tables(void)
 		.header_length = HEADER_BYTES + sizeof(struct bm_datastore_header_data),
 		.data_store_type = BM_DATA_STORE_CIRCULAR,
 		.config_constants = { MAX_CPUS, TASKS, MAPS, BM_MAX_PMU_COUNTERS,
-				      sizeof(t->strings), SERIES },
+				      sizeof(t->strings) + sizeof(t->more), SERIES },
 		.clock_info = { fake.started.timestamp, 1, 1, fake.started.realtime_ns },
 	};
+	t->more.all = (struct bm_kbarman_tasks){
+		sizeof(t->more.all), sizeof(t->more.rows[0]), TASKS, 0 };
 	add_string("fake", 4);
+	add_fact("kbarman.tasks=%zu", offsetof(struct tables, more));
 	t->tail.nr_charts = SERIES;
 	fake.nr_series = OWN_SERIES;
 	for (unsigned int i = 0; i < SERIES; i++) {
@@ -716,8 +726,8 @@ static int start(struct kbarman_start *s)
 	}
 	read_clock(&fake.started);
 	reset_tables();
-	add_task(0, "swapper");
-	add_task(1, "fake task");
+	add_task(0, 0, "swapper");
+	add_task(1, 1, "fake task");
 	add_images();
 	add_fact("kbarman.ext=1");
 	add_fact("kbarman.raw_base=%" PRIu64, (uint64_t)fake.started.raw_ns);

@@ -92,6 +92,8 @@ def facts_are_in_the_string_table(tmp):
     assert facts["ext"] == "1" and facts["tgid.1"] == "7" and facts["exit.1"] == "12345"
     assert facts["command"] == "sleep 0.1" and facts["filter"] == "command", facts
     assert facts["name"] == "x.cap", facts
+    # What a map has beside its rows is in no file, and so is where it stands.
+    assert "tasks" not in facts
     assert "tgid.0" not in facts and "lost.0.full" not in facts and "unordered" not in facts
 
 

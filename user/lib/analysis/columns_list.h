@@ -172,7 +172,7 @@ END(tasks)
 
 TABLE(images, "mappings of code; in the first part")
 COLUMN(images, tid, U32,
-       "whose: a process, in captures of earlier modules a thread; 0: the kernel's, for every task")
+       "whose: a process (fact maps=process) or a thread; 0: the kernel's, for every task")
 COLUMN(images, since_ns, I64, "since when")
 COLUMN(images, ticks, U64, "the same in ticks")
 COLUMN(images, address, U64, "first address")

@@ -13,6 +13,7 @@
 #include <kbarman/text.h>
 
 #define BARMAN_FILE_FACT	"kbarman.file="
+#define BARMAN_TASKS_FACT	"kbarman.tasks="
 #define BARMAN_STATES_FACT	"kbarman.states="
 #define BARMAN_FILE_MAX		96U	/* longest "MAJOR:MINOR:INODE:SIZE:MTIME" */
 

@@ -152,8 +152,9 @@ static int copy_facts(struct kb_recorder *r)
 		char *equals;
 
 		r->strings_done += (uint32_t)length + 1;
-		/* File facts are written with the mapping rows. */
+		/* Facts of files are written with the rows of mappings, and those of tasks with theirs. */
 		if (strncmp(string, prefix, strlen(prefix)) || length >= sizeof(fact) ||
+		    strncmp(string, BARMAN_TASKS_FACT, strlen(BARMAN_TASKS_FACT)) == 0 ||
 		    strncmp(string, BARMAN_FILE_FACT, strlen(BARMAN_FILE_FACT)) == 0)
 			continue;
 		memcpy(fact, string, length + 1);
