@@ -7,6 +7,7 @@
 #include <linux/nospec.h>
 #include <linux/poll.h>
 #include <linux/security.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -151,13 +152,24 @@ static bool element_is_good(u32 count, u32 bytes, u32 first)
 
 static long call_query(const struct caller *caller, union argument *argument)
 {
-	u32 size = argument->size;
+	struct kbarman_query *query = &argument->query;
+	u32 words = DIV_ROUND_UP(nr_cpu_ids, 64), room = min(query->nr_cpu_words, words);
+	void __user *user = u64_to_user_ptr(query->cpus_ptr);
+	u64 *cpus;
+	int error;
 
-	if (argument->query.reserved)
+	if (query->reserved)
 		return -EINVAL;
-	memset(argument, 0, sizeof(*argument));
-	argument->size = size;
-	return kbarman_session_query(caller->session, caller->file, &argument->query);
+	cpus = kcalloc(words, sizeof(*cpus), GFP_KERNEL);
+	if (!cpus)
+		return -ENOMEM;
+	*query = (struct kbarman_query) { .size = query->size, .cpus_ptr = query->cpus_ptr,
+					  .nr_cpu_words = words };
+	error = kbarman_session_query(caller->session, caller->file, query, cpus, words);
+	if (!error && copy_to_user(user, cpus, room * sizeof(*cpus)))
+		error = -EFAULT;
+	kfree(cpus);
+	return error;
 }
 
 static bool counts_between_samples(const struct kbarman_configure *config)
@@ -165,46 +177,66 @@ static bool counts_between_samples(const struct kbarman_configure *config)
 	return config->flags & KBARMAN_CONFIGURE_COUNT_SWITCH || config->count_ns;
 }
 
-static int config_check(const struct kbarman_configure *config)
+/* What goes together with what. */
+static int config_check_parts(struct kbarman_configure *config)
+{
+	u32 flags = config->flags;
+	bool counters = config->sources & KBARMAN_SOURCE_PMU;
+
+	if (counters != (config->nr_events > 0))
+		return KBARMAN_REFUSE(config, nr_events, EINVAL);
+	if (counts_between_samples(config) && !counters)
+		return KBARMAN_REFUSE(config, nr_events, EINVAL);
+	if ((flags & KBARMAN_CONFIGURE_REUSE && config->mode != KBARMAN_MODE_STREAM) ||
+	    (flags & KBARMAN_CONFIGURE_INHERIT && !config->nr_pids))
+		return KBARMAN_REFUSE(config, flags, EINVAL);
+	if (flags & KBARMAN_CONFIGURE_CHAIN_SWITCH &&
+	    !(flags & KBARMAN_CONFIGURE_CHAIN && config->sources & KBARMAN_SOURCE_SCHED))
+		return KBARMAN_REFUSE(config, flags, EINVAL);
+	if (config->max_stack && !(flags & KBARMAN_CONFIGURE_CHAIN))
+		return KBARMAN_REFUSE(config, max_stack, EINVAL);
+	if (config->stack_bytes && !(flags & KBARMAN_CONFIGURE_CHAIN_STACK))
+		return KBARMAN_REFUSE(config, stack_bytes, EINVAL);
+	if (config->stack_ns && !(flags & KBARMAN_CONFIGURE_CHAIN_STACK))
+		return KBARMAN_REFUSE(config, stack_ns, EINVAL);
+	if (config->max_series && !(config->sources & KBARMAN_SOURCE_MARKS))
+		return KBARMAN_REFUSE(config, max_series, EINVAL);
+	return 0;
+}
+
+/* What each field may be. Zero is allowed where it has a meaning of its own. */
+static int config_check(struct kbarman_configure *config)
 {
 	u32 flags = KBARMAN_CONFIGURE_INHERIT | KBARMAN_CONFIGURE_CHAIN |
 		    KBARMAN_CONFIGURE_CHAIN_SWITCH | KBARMAN_CONFIGURE_COUNT_SWITCH |
 		    KBARMAN_CONFIGURE_REUSE;
-	bool counters = config->sources & KBARMAN_SOURCE_PMU;
 
-	if (config->flags & ~flags || config->sources & ~KBARMAN_SOURCE_ALL ||
-	    config->mode > KBARMAN_MODE_STREAM || config->reserved)
-		return -EINVAL;
-	if (config->flags & KBARMAN_CONFIGURE_REUSE && config->mode != KBARMAN_MODE_STREAM)
-		return -EINVAL;
-	if (config->flags & KBARMAN_CONFIGURE_CHAIN_SWITCH &&
-	    !(config->flags & KBARMAN_CONFIGURE_CHAIN && config->sources & KBARMAN_SOURCE_SCHED))
-		return -EINVAL;
-	if (config->stack_bytes > (config->flags & KBARMAN_CONFIGURE_CHAIN_STACK ?
-				    KBARMAN_MAX_STACK_BYTES : 0))
-		return -EINVAL;
-	if (config->stack_ns && !(config->flags & KBARMAN_CONFIGURE_CHAIN_STACK))
-		return -EINVAL;
-	if (config->max_stack && !(config->flags & KBARMAN_CONFIGURE_CHAIN))
-		return -EINVAL;
-	if (config->nr_events > KBARMAN_EVENTS_MAX || config->nr_pids > MAX_PIDS ||
-	    config->max_series > MAX_SERIES || config->max_stack > KBARMAN_MAX_STACK)
-		return -E2BIG;
-	if (config->ring_bytes && (config->ring_bytes < KBARMAN_RING_MIN ||
-				   config->ring_bytes > KBARMAN_RING_MAX))
-		return -EINVAL;
-	if (config->max_tasks > INT_MAX ||
-	    config->max_maps > INT_MAX || config->max_strings > INT_MAX)
-		return -EINVAL;
-	if (counters != (config->nr_events > 0) || (counts_between_samples(config) && !counters))
-		return -EINVAL;
-	if (config->count_ns && (config->count_ns < KBARMAN_COUNT_NS_MIN ||
-				 config->count_ns > KBARMAN_COUNT_NS_MAX))
-		return -EINVAL;
-	if (strnlen(config->target_name, sizeof(config->target_name)) ==
-	    sizeof(config->target_name))
-		return -EINVAL;
-	return 0;
+#define CHECK(field, condition, error) do {				\
+	if (!(condition))						\
+		return KBARMAN_REFUSE(config, field, error);		\
+} while (0)
+#define CHECK_RANGE(field, first, last)					\
+	CHECK(field, !config->field || (config->field >= (first) && config->field <= (last)), EINVAL)
+
+	CHECK(flags, !(config->flags & ~flags), EINVAL);
+	CHECK(mode, config->mode <= KBARMAN_MODE_STREAM, EINVAL);
+	CHECK(sources, config->sources && !(config->sources & ~KBARMAN_SOURCE_ALL), EINVAL);
+	CHECK(nr_events, config->nr_events <= KBARMAN_EVENTS_MAX, E2BIG);
+	CHECK(nr_pids, config->nr_pids <= MAX_PIDS, E2BIG);
+	CHECK(max_series, config->max_series <= MAX_SERIES, E2BIG);
+	CHECK(max_stack, config->max_stack <= KBARMAN_MAX_STACK, E2BIG);
+	CHECK(nr_cpu_words, config->nr_cpu_words <= MAX_CPU_WORDS, EINVAL);
+	CHECK_RANGE(ring_bytes, KBARMAN_RING_MIN, KBARMAN_RING_MAX);
+	/* Together they fit into a header, whose length has 32 bits. */
+	CHECK_RANGE(max_tasks, 1, SZ_1G / sizeof(struct bm_protocol_header_task_info));
+	CHECK_RANGE(max_maps, 1, SZ_1G / sizeof(struct bm_protocol_header_mmap_layout));
+	CHECK_RANGE(max_strings, 1, SZ_1G);
+	CHECK_RANGE(stack_bytes, 1, KBARMAN_MAX_STACK_BYTES);
+	CHECK_RANGE(count_ns, KBARMAN_COUNT_NS_MIN, KBARMAN_COUNT_NS_MAX);
+	CHECK(target_name, memchr(config->target_name, 0, sizeof(config->target_name)), EINVAL);
+#undef CHECK_RANGE
+#undef CHECK
+	return config_check_parts(config);
 }
 
 /* Which parts of @given are taken: see struct kbarman_event in the UAPI header. */
@@ -241,7 +273,14 @@ static bool attr_is_valid(const struct perf_event_attr *given)
 		!memchr_inv((const char *)given + size, 0, sizeof(*given) - size));
 }
 
-static int event_check(const struct kbarman_event *event)
+static int event_refuse(struct kbarman_configure *config, u32 event, size_t member)
+{
+	config->bad_index = event;
+	config->bad_member = member;
+	return KBARMAN_REFUSE(config, events_ptr, EINVAL);
+}
+
+static int event_check(struct kbarman_configure *config, const struct kbarman_event *event, u32 i)
 {
 	u32 size = event->attr.size ?: PERF_ATTR_SIZE_VER0;
 
@@ -249,16 +288,18 @@ static int event_check(const struct kbarman_event *event)
 	    memchr_inv(event->attr_bytes + sizeof(event->attr), 0,
 		       sizeof(event->attr_bytes) - sizeof(event->attr)))
 		return -E2BIG;
-	if (event->flags & ~(KBARMAN_EVENT_ELSE | KBARMAN_EVENT_OPTIONAL | KBARMAN_EVENT_FALLBACK) ||
-	    event->turn > KBARMAN_TURNS_MAX || (event->turn && event->attr.sample_period) ||
-	    !event->name[0] ||
-	    strnlen(event->name, sizeof(event->name)) == sizeof(event->name))
-		return -EINVAL;
-	return attr_is_valid(&event->attr) ? 0 : -EINVAL;
+	if (event->flags & ~(KBARMAN_EVENT_ELSE | KBARMAN_EVENT_OPTIONAL | KBARMAN_EVENT_FALLBACK))
+		return event_refuse(config, i, offsetof(struct kbarman_event, flags));
+	if (event->turn > KBARMAN_TURNS_MAX || (event->turn && event->attr.sample_period))
+		return event_refuse(config, i, offsetof(struct kbarman_event, turn));
+	if (!event->name[0] || !memchr(event->name, 0, sizeof(event->name)))
+		return event_refuse(config, i, offsetof(struct kbarman_event, name));
+	return attr_is_valid(&event->attr) ? 0 :
+	       event_refuse(config, i, offsetof(struct kbarman_event, attr));
 }
 
 /* What the events are together. */
-static int events_check(const struct kbarman_configure *config, const struct kbarman_event *events)
+static int events_check(struct kbarman_configure *config, const struct kbarman_event *events)
 {
 	bool samples = false, turns = false;
 	u32 i, counters = 0;
@@ -268,18 +309,19 @@ static int events_check(const struct kbarman_configure *config, const struct kba
 		turns |= events[i].turn;
 		samples |= events[i].attr.sample_period;
 		if (!counters || (counters > 1 && events[i].attr.sample_period))
-			return -EINVAL;
+			return event_refuse(config, i, !counters ? offsetof(struct kbarman_event, flags) :
+							offsetof(struct kbarman_event, attr));
 	}
 	if (counters > BM_MAX_PMU_COUNTERS)
-		return -E2BIG;
+		return KBARMAN_REFUSE(config, nr_events, E2BIG);
 	if ((turns && !(config->flags & KBARMAN_CONFIGURE_COUNT_SWITCH)) ||
 	    (counters && !samples && !counts_between_samples(config)))
-		return -EINVAL;
+		return KBARMAN_REFUSE(config, flags, EINVAL);
 	return 0;
 }
 
 /* The caller frees the result with kvfree(), or it is an ERR_PTR. */
-static struct kbarman_event *events_get(const struct kbarman_configure *config)
+static struct kbarman_event *events_get(struct kbarman_configure *config)
 {
 	u32 bytes = config->event_bytes, i;
 	struct kbarman_event *events;
@@ -292,7 +334,7 @@ static struct kbarman_event *events_get(const struct kbarman_configure *config)
 		return ERR_PTR(-ENOMEM);
 	for (i = 0; i < config->nr_events && !error; i++)
 		error = element_get(&events[i], sizeof(*events), config->events_ptr, bytes, i) ?:
-			event_check(&events[i]);
+			event_check(config, &events[i], i);
 	if (!error)
 		error = events_check(config, events);
 	if (!error)
@@ -302,7 +344,7 @@ static struct kbarman_event *events_get(const struct kbarman_configure *config)
 }
 
 /* The CPUs of the __u64 words at cpus_ptr; all possible CPUs if there are no words. */
-static int config_get_cpus(const struct kbarman_configure *config, struct cpumask *cpus)
+static int config_get_cpus(struct kbarman_configure *config, struct cpumask *cpus)
 {
 	u32 words = config->nr_cpu_words, bit;
 	u64 *mask;
@@ -311,8 +353,6 @@ static int config_get_cpus(const struct kbarman_configure *config, struct cpumas
 		cpumask_copy(cpus, cpu_possible_mask);
 		return 0;
 	}
-	if (words > MAX_CPU_WORDS)
-		return -EINVAL;
 	mask = array_get(config->cpus_ptr, words, sizeof(*mask));
 	if (IS_ERR(mask))
 		return PTR_ERR(mask);
@@ -325,42 +365,58 @@ static int config_get_cpus(const struct kbarman_configure *config, struct cpumas
 		cpumask_set_cpu(bit, cpus);
 	}
 	kvfree(mask);
-	return bit < words * 64 || cpumask_empty(cpus) ? -EINVAL : 0;
+	if (bit == words * 64 && !cpumask_empty(cpus))
+		return 0;
+	config->bad_index = bit < words * 64 ? bit : 0;
+	return KBARMAN_REFUSE(config, cpus_ptr, EINVAL);
+}
+
+static int config_apply(const struct caller *caller, struct kbarman_wanted *wanted)
+{
+	struct kbarman_configure *config = &wanted->config;
+	struct kbarman_event *events;
+	u32 *pids;
+	int error = config_check(config);
+
+	if (error)
+		return error;
+	if (!alloc_cpumask_var(&wanted->cpus, GFP_KERNEL))
+		return -ENOMEM;
+	error = config_get_cpus(config, wanted->cpus);
+	if (error)
+		goto err_cpus;
+	events = events_get(config);
+	if (IS_ERR(events)) {
+		error = PTR_ERR(events);
+		goto err_cpus;
+	}
+	pids = array_get(config->pids_ptr, config->nr_pids, sizeof(*pids));
+	if (IS_ERR(pids)) {
+		error = PTR_ERR(pids);
+		goto err_events;
+	}
+	wanted->events = events;
+	wanted->pids = pids;
+	error = kbarman_descriptor_configure(caller->file->private_data, caller->file, wanted);
+	kvfree(pids);
+err_events:
+	kvfree(events);
+err_cpus:
+	free_cpumask_var(wanted->cpus);
+	return error;
 }
 
 static long call_configure(const struct caller *caller, union argument *argument)
 {
 	struct kbarman_wanted wanted = { .config = argument->configure };
-	struct kbarman_event *events;
-	u32 *pids;
-	int error = config_check(&wanted.config);
+	long error;
 
-	argument->configure.event_bytes = sizeof(*events);
-	if (error)
-		return error;
-	if (!alloc_cpumask_var(&wanted.cpus, GFP_KERNEL))
-		return -ENOMEM;
-	error = config_get_cpus(&wanted.config, wanted.cpus);
-	if (error)
-		goto err_cpus;
-	events = events_get(&wanted.config);
-	if (IS_ERR(events)) {
-		error = PTR_ERR(events);
-		goto err_cpus;
-	}
-	pids = array_get(wanted.config.pids_ptr, wanted.config.nr_pids, sizeof(*pids));
-	if (IS_ERR(pids)) {
-		error = PTR_ERR(pids);
-		goto err_events;
-	}
-	wanted.events = events;
-	wanted.pids = pids;
-	error = kbarman_descriptor_configure(caller->file->private_data, caller->file, &wanted);
-	kvfree(pids);
-err_events:
-	kvfree(events);
-err_cpus:
-	free_cpumask_var(wanted.cpus);
+	wanted.config.bad_offset = wanted.config.bad_index = wanted.config.bad_member = 0;
+	error = config_apply(caller, &wanted);
+	argument->configure.event_bytes = sizeof(struct kbarman_event);
+	argument->configure.bad_offset = wanted.config.bad_offset;
+	argument->configure.bad_index = wanted.config.bad_index;
+	argument->configure.bad_member = wanted.config.bad_member;
 	return error;
 }
 
@@ -495,9 +551,12 @@ static long call_sessions(const struct caller *caller, union argument *argument)
 
 static long call_choose(const struct caller *caller, union argument *argument)
 {
-	if (argument->choose.flags)
+	const struct kbarman_choose *choose = &argument->choose;
+
+	if (choose->flags & ~KBARMAN_CHOOSE_ONLY)
 		return -EINVAL;
-	return kbarman_descriptor_choose(caller->file->private_data, argument->choose.session);
+	return kbarman_descriptor_choose(caller->file->private_data, choose->session,
+					 choose->flags & KBARMAN_CHOOSE_ONLY);
 }
 
 static long call_adopt(const struct caller *caller, union argument *argument)
@@ -603,6 +662,8 @@ static long kbarman_ioctl(struct file *file, unsigned int command, unsigned long
 		result = call_make(call, &caller, command, (void __user *)user);
 	else
 		result = user ? -EINVAL : kbarman_session_stop(caller.session, file);
+	if (caller.session && kbarman_descriptor_is_stale(file->private_data, caller.session))
+		result = -ESTALE;
 	kbarman_session_put(caller.session);
 	return result;
 }

@@ -104,6 +104,8 @@ int kbarman_chardev_mmap(struct file *file, struct vm_area_struct *vma)
 	capture = kbarman_descriptor_capture(file->private_data);
 	if (!capture)
 		return -ENODATA;
+	if (IS_ERR(capture))
+		return PTR_ERR(capture);
 	/* The opener of this descriptor may have fewer rights than the session's owner. */
 	error = -EPERM;
 	if (capture->kernel_addresses && !file_ns_capable(file, &init_user_ns, CAP_SYSLOG))

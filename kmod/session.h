@@ -131,6 +131,7 @@ struct kbarman_session {
 	struct mutex lock;		/* protects all fields that say nothing else */
 	struct file *owner;		/* the descriptor that configured; NULL = no owner */
 	struct kbarman_owner who;	/* the same, for people */
+	u64 recording_id;		/* as the UAPI header says; 0 since the configure */
 	bool running;
 	bool going;			/* it runs, or its stop is not complete: for poll(), which
 					 * takes no lock */

@@ -56,6 +56,8 @@ struct kbarman_capture {
 	void *header;		/* layout.header_bytes long, shared by all CPUs */
 	bool kernel_addresses;	/* the capture may contain kernel addresses. Constant: set by the
 				 * session before anybody else can reach the capture */
+	u64 session;		/* number of the configuration, 0 before it has one. Under the
+				 * session's lock; read without it, too */
 	u32 sources;		/* KBARMAN_SOURCE_*: their series have names. Constant: as above */
 	u64 bytes;		/* memory of all of it, which is charged to `user`: memory.h.
 				 * Under the session's lock */
@@ -83,5 +85,14 @@ struct kbarman_capture {
 	struct kbarman_rows series;	/* hashed by chart and the name's offset */
 	u64 missed[KBARMAN_MISS_REASONS];
 };
+
+/* What stands behind the ring of @cpu, or NULL: it has no ring. Context: any. */
+static inline struct kbarman_map_tail *kbarman_capture_tail(const struct kbarman_capture *capture, int cpu)
+{
+	/* Pairs with kbarman_capture_add_ring(). */
+	void *ring = smp_load_acquire(&capture->rings[cpu]);
+
+	return ring ? ring + sizeof(struct bm_datastore_header_data) + capture->layout.ring_bytes : NULL;
+}
 
 #endif /* KBARMAN_CAPTURE_H */

@@ -10,6 +10,7 @@
 
 #include "capture/collect.h"
 #include "capture/collector.h"
+#include "capture/header.h"
 #include "capture/memory.h"
 #include "capture/tables.h"
 #include "capture/work.h"
@@ -82,7 +83,7 @@ static u32 ended_empty_some(struct kbarman_collector *collector, struct kbarman_
 			continue;
 		/* Before the first row goes: a reader then copies again. */
 		if (!rows++)
-			capture->generation++;
+			kbarman_header_next_generation(capture);
 		units += drop_row(capture, ended->rows[i].row);
 	}
 	raw_spin_unlock_irqrestore(&capture->lock, flags);

@@ -137,3 +137,17 @@ u32 kbarman_header_generation(struct kbarman_capture *capture)
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 	return generation;
 }
+
+void kbarman_header_next_generation(struct kbarman_capture *capture)
+{
+	struct kbarman_map_tail *tail;
+	u32 cpu;
+
+	lockdep_assert_held(&capture->lock);
+	capture->generation++;
+	for (cpu = 0; cpu < capture->layout.max_cores; cpu++) {
+		tail = kbarman_capture_tail(capture, cpu);
+		if (tail)
+			WRITE_ONCE(tail->generation, capture->generation);
+	}
+}

@@ -44,5 +44,7 @@ void kbarman_header_stats(struct kbarman_capture *capture, struct kbarman_stats 
 
 /* Changes when rows are emptied: for use by other rows, or because a new recording starts. */
 u32 kbarman_header_generation(struct kbarman_capture *capture);
+/* Some rows are emptied next. Context: capture's lock held. */
+void kbarman_header_next_generation(struct kbarman_capture *capture);
 
 #endif /* KBARMAN_HEADER_H */

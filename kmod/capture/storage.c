@@ -12,6 +12,7 @@
 
 #include "capture/capture.h"
 #include "capture/collect.h"
+#include "capture/header.h"
 #include "capture/memory.h"
 #include "capture/room.h"
 #include "capture/storage.h"
@@ -239,7 +240,7 @@ static void capture_empty_tables(struct kbarman_capture *capture)
 	WRITE_ONCE(*kbarman_map_count(capture), 0);
 	memset(capture->missed, 0, sizeof(capture->missed));
 	capture->base = 0;
-	capture->generation++;
+	kbarman_header_next_generation(capture);
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 
 	memset(capture->header + layout->pmus, 0,

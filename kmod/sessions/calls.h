@@ -21,6 +21,10 @@ struct kbarman_wanted {
 	cpumask_var_t cpus;
 };
 
+/* The field of a struct kbarman_configure that is refused, and why. */
+#define KBARMAN_REFUSE(config, field, error) \
+	((config)->bad_offset = offsetof(struct kbarman_configure, field), -(error))
+
 /*
  * The ioctls. The caller has checked the arguments, except for what depends on the session's state.
  * @file is the descriptor that the call is made on; NULL for the first two: the session has no owner.
@@ -28,7 +32,7 @@ struct kbarman_wanted {
  * session's lock.
  */
 int kbarman_session_configure(struct kbarman_session *session, struct file *file,
-			      const struct kbarman_wanted *wanted);
+			      struct kbarman_wanted *wanted);
 int kbarman_session_start(struct kbarman_session *session, struct file *file,
 			  struct kbarman_start *report);
 int kbarman_session_stop(struct kbarman_session *session, struct file *file);
@@ -37,15 +41,14 @@ int kbarman_session_consume(struct kbarman_session *session, struct file *file, 
 int kbarman_session_turn(struct kbarman_session *session, struct file *file, u32 turn);
 /* @file becomes the owner of a session that has none, and that no other call gives away. */
 int kbarman_session_adopt(struct kbarman_session *session, struct file *file);
+/* @cpus: [@words], all zero: gets the CPUs that can be mapped. */
 int kbarman_session_query(struct kbarman_session *session, struct file *file,
-			  struct kbarman_query *query);
+			  struct kbarman_query *query, u64 *cpus, u32 words);
 int kbarman_session_stats(struct kbarman_session *session, u32 cpu, struct kbarman_stats *stats);
 /* @row: NULL to try whether @file may add rows. */
 int kbarman_session_add_map(struct kbarman_session *session, struct file *file,
 			    const struct kbarman_map_row *row, const char *image);
 int kbarman_session_clock(struct kbarman_session *session, struct kbarman_clock *clock);
-/* Frees what the session has, unless it runs: true. It is not configured then. */
-bool kbarman_session_forget(struct kbarman_session *session);
 /* What KBARMAN_SESSIONS tells @file of the session. */
 int kbarman_session_tell(struct kbarman_session *session, struct file *file,
 			 struct kbarman_session_info *info);

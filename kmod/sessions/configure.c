@@ -183,7 +183,7 @@ static bool config_sources_possible(const struct kbarman_configure *config)
 
 /* What is built in @spare, which nobody else sees. */
 static int spare_build(struct kbarman_session *spare, const struct kbarman_session *session,
-		       const struct kbarman_wanted *wanted, const struct cred *cred,
+		       struct kbarman_wanted *wanted, const struct cred *cred,
 		       bool kernel_addresses)
 {
 	int error;
@@ -194,9 +194,10 @@ static int spare_build(struct kbarman_session *spare, const struct kbarman_sessi
 	spare->kernel_addresses = kernel_addresses;
 	spare->config = wanted->config;
 	config_fill_defaults(&spare->config);
-	error = -EINVAL;
-	if (spare->config.watermark > spare->config.ring_bytes)
+	if (spare->config.watermark > spare->config.ring_bytes) {
+		error = KBARMAN_REFUSE(&wanted->config, watermark, EINVAL);
 		goto out;
+	}
 	spare->events = kvcalloc(wanted->config.nr_events, sizeof(*spare->events),
 				 GFP_KERNEL_ACCOUNT);
 	error = -ENOMEM;
@@ -245,6 +246,7 @@ static void session_exchange(struct kbarman_session *session, struct kbarman_ses
 	swap(session->capture, spare->capture);
 	spin_unlock(&session->capture_lock);
 
+	session->recording_id = 0;
 	session->fallback = false;
 	session->unsteady = false;
 	memset(&session->started, 0, sizeof(session->started));
@@ -261,15 +263,16 @@ static bool may_see_kernel_addresses(struct file *file)
  * leaves it as it was.
  */
 int kbarman_session_configure(struct kbarman_session *session, struct file *file,
-			      const struct kbarman_wanted *wanted)
+			      struct kbarman_wanted *wanted)
 {
 	const struct cred *cred = file ? file->f_cred : current_cred();
 	struct kbarman_session *spare;
 	int error;
 
-	if (!config_chains_possible(wanted->config.flags) ||
-	    !config_sources_possible(&wanted->config))
-		return -EOPNOTSUPP;
+	if (!config_chains_possible(wanted->config.flags))
+		return KBARMAN_REFUSE(&wanted->config, flags, EOPNOTSUPP);
+	if (!config_sources_possible(&wanted->config))
+		return KBARMAN_REFUSE(&wanted->config, sources, EOPNOTSUPP);
 	if (READ_ONCE(session->running))
 		return -EBUSY;
 	spare = kbarman_session_spare();
@@ -289,27 +292,14 @@ int kbarman_session_configure(struct kbarman_session *session, struct file *file
 		kbarman_clocks_hold();
 		kbarman_clocks_release();
 		kbarman_sessions_list(session);
+		WRITE_ONCE(session->capture->session, session->id);
+		kbarman_rings_sign(session);
 		error = 0;
 	}
 	mutex_unlock(&session->lock);
 out:
 	kbarman_session_drop_spare(spare);
 	return error;
-}
-
-bool kbarman_session_forget(struct kbarman_session *session)
-{
-	bool forgets;
-
-	mutex_lock(&session->lock);
-	forgets = session->capture && !session->running;
-	if (forgets) {
-		kbarman_session_discard(session);
-		session->owner = NULL;
-		kbarman_sessions_hide(session);
-	}
-	mutex_unlock(&session->lock);
-	return forgets;
 }
 
 int kbarman_session_adopt(struct kbarman_session *session, struct file *file)

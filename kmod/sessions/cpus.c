@@ -94,6 +94,8 @@ static int cpu_add_ring(struct kbarman_session *session, int cpu)
 		return error;
 	error = kbarman_rings_add(session, cpu);
 	kbarman_memory_keep(bytes);
+	if (!error)
+		kbarman_rings_sign(session);
 	return error;
 }
 

@@ -6,6 +6,8 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
+#include "capture/capture.h"
+#include "capture/storage.h"
 #include "capture/users.h"
 #include "session.h"
 #include "sessions/boot.h"
@@ -21,8 +23,9 @@ struct kbarman_descriptor {
 	 */
 	struct kbarman_session *own;
 
-	spinlock_t lock;		/* protects `chosen` */
+	spinlock_t lock;		/* protects those below */
 	struct kbarman_session *chosen;	/* by kbarman_sessions_choose(); NULL = the newest one */
+	u64 only;			/* the only configuration of it that is seen; 0: any */
 };
 
 /*
@@ -81,6 +84,7 @@ struct kbarman_capture *kbarman_descriptor_capture(struct kbarman_descriptor *de
 {
 	struct kbarman_session *session = kbarman_descriptor_own(descriptor);
 	struct kbarman_capture *capture = NULL;
+	u64 only;
 
 	if (session)
 		return kbarman_session_capture(session);
@@ -89,25 +93,39 @@ struct kbarman_capture *kbarman_descriptor_capture(struct kbarman_descriptor *de
 	session = descriptor->chosen;
 	if (session)
 		capture = kbarman_session_capture(session);
+	only = descriptor->only;
 	spin_unlock(&descriptor->lock);
-	return session ? capture : kbarman_sessions_newest_capture();
+	if (!session)
+		return kbarman_sessions_newest_capture();
+	if (!only || !capture || READ_ONCE(capture->session) == only)
+		return capture;
+	kbarman_capture_put(capture);
+	return ERR_PTR(-ESTALE);
+}
+
+bool kbarman_descriptor_is_stale(struct kbarman_descriptor *descriptor,
+				 const struct kbarman_session *session)
+{
+	return descriptor->only && session == descriptor->chosen &&
+	       READ_ONCE(session->id) != descriptor->only;
 }
 
 /* ---- choose ---- */
 
 static void descriptor_set_chosen(struct kbarman_descriptor *descriptor,
-				  struct kbarman_session *session)
+				  struct kbarman_session *session, u64 only)
 {
 	struct kbarman_session *former;
 
 	spin_lock(&descriptor->lock);
 	former = descriptor->chosen;
 	descriptor->chosen = session;
+	descriptor->only = only;
 	spin_unlock(&descriptor->lock);
 	kbarman_sessions_unchoose(former);
 }
 
-int kbarman_descriptor_choose(struct kbarman_descriptor *descriptor, u64 id)
+int kbarman_descriptor_choose(struct kbarman_descriptor *descriptor, u64 id, bool only)
 {
 	struct kbarman_session *session = NULL;
 	int error = mutex_lock_killable(&descriptor->configuring);
@@ -123,7 +141,7 @@ int kbarman_descriptor_choose(struct kbarman_descriptor *descriptor, u64 id)
 	if (id && !session)
 		goto out;
 	error = 0;
-	descriptor_set_chosen(descriptor, session);
+	descriptor_set_chosen(descriptor, session, only ? id : 0);
 out:
 	mutex_unlock(&descriptor->configuring);
 	return error;
@@ -135,7 +153,7 @@ static void descriptor_set_own(struct kbarman_descriptor *descriptor,
 			       struct kbarman_session *session)
 {
 	smp_store_release(&descriptor->own, session);	/* pairs with kbarman_descriptor_own() */
-	descriptor_set_chosen(descriptor, NULL);
+	descriptor_set_chosen(descriptor, NULL, 0);
 	kbarman_sessions_unwatch();
 }
 
@@ -165,7 +183,7 @@ out:
 
 /* The descriptor's first configure. One that fails leaves no session. */
 static int descriptor_begin(struct kbarman_descriptor *descriptor, struct file *file,
-			    const struct kbarman_wanted *wanted)
+			    struct kbarman_wanted *wanted)
 {
 	struct kbarman_session *session = kbarman_sessions_create();
 	int error;
@@ -182,8 +200,7 @@ static int descriptor_begin(struct kbarman_descriptor *descriptor, struct file *
 }
 
 /*
- * After @error, a session gives way whose slot or memory may help: the descriptor's own one before
- * those of others. False: there is none.
+ * After @error, a session gives way whose slot or memory may help. False: there is none.
  */
 static bool descriptor_makes_room(const struct kbarman_descriptor *descriptor,
 				  const struct file *file, int error)
@@ -193,9 +210,6 @@ static bool descriptor_makes_room(const struct kbarman_descriptor *descriptor,
 	/* Whose allocations failed for this reason. */
 	if (fatal_signal_pending(current))
 		return false;
-	if ((error == -EDQUOT || error == -ENOMEM) && descriptor->own &&
-	    kbarman_session_forget(descriptor->own))
-		return true;
 	if (error == -EDQUOT)
 		return kbarman_sessions_give_way(&user);
 	if (error == -ENOMEM || (error == -EBUSY && !descriptor->own))
@@ -204,7 +218,7 @@ static bool descriptor_makes_room(const struct kbarman_descriptor *descriptor,
 }
 
 int kbarman_descriptor_configure(struct kbarman_descriptor *descriptor, struct file *file,
-				 const struct kbarman_wanted *wanted)
+				 struct kbarman_wanted *wanted)
 {
 	int error = mutex_lock_killable(&descriptor->configuring);
 
@@ -237,6 +251,8 @@ __poll_t kbarman_descriptor_poll(struct kbarman_descriptor *descriptor, struct f
 	}
 	session = kbarman_descriptor_session(descriptor);
 	ready = kbarman_session_poll(session, file, wait);
+	if (kbarman_descriptor_is_stale(descriptor, session))
+		ready = EPOLLERR;
 	kbarman_session_put(session);
 	return ready;
 }

@@ -32,15 +32,19 @@ struct kbarman_session *kbarman_descriptor_own(struct kbarman_descriptor *descri
  * task, no session's lock held until kbarman_session_put().
  */
 struct kbarman_session *kbarman_descriptor_session(struct kbarman_descriptor *descriptor);
-/* Its capture with a reference, or NULL. Context: task, with or without mmap_lock. */
+/* Its capture with a reference, NULL, or -ESTALE. Context: task, with or without mmap_lock. */
 struct kbarman_capture *kbarman_descriptor_capture(struct kbarman_descriptor *descriptor);
 
 /* As KBARMAN_CONFIGURE. The caller has checked what does not depend on the session's state. */
 int kbarman_descriptor_configure(struct kbarman_descriptor *descriptor, struct file *file,
-				 const struct kbarman_wanted *wanted);
+				 struct kbarman_wanted *wanted);
 
 /* As KBARMAN_CHOOSE. Context: task. */
-int kbarman_descriptor_choose(struct kbarman_descriptor *descriptor, u64 id);
+int kbarman_descriptor_choose(struct kbarman_descriptor *descriptor, u64 id, bool only);
+
+/* @session, which a call used, is not the configuration that was chosen. Context: task. */
+bool kbarman_descriptor_is_stale(struct kbarman_descriptor *descriptor,
+				 const struct kbarman_session *session);
 
 /* As KBARMAN_ADOPT. Context: task. */
 int kbarman_descriptor_adopt(struct kbarman_descriptor *descriptor, struct file *file, u64 id);

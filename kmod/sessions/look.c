@@ -53,6 +53,7 @@ static void query_fill_device(struct kbarman_query *query)
 {
 	query->abi = KBARMAN_ABI;
 	query->page_size = PAGE_SIZE;
+	query->word_bytes = sizeof(long);
 	query->nr_cpus = nr_cpu_ids;
 	query->clock_hz = kbarman_clock_hz();
 	query->min_ring_bytes = KBARMAN_RING_MIN;
@@ -91,6 +92,7 @@ void kbarman_session_fill_query(struct kbarman_query *query, struct kbarman_sess
 		query->nr_events = session->config.nr_events;
 		query->generation = kbarman_header_generation(capture);
 		query->session = session->id;
+		query->recording = session->recording_id;
 		query->ring_bytes = capture->layout.ring_bytes;
 		query->header_bytes = capture->layout.header_bytes;
 		query->map_bytes = capture->layout.map_bytes;
@@ -99,8 +101,9 @@ void kbarman_session_fill_query(struct kbarman_query *query, struct kbarman_sess
 }
 
 int kbarman_session_query(struct kbarman_session *session, struct file *file,
-			  struct kbarman_query *query)
+			  struct kbarman_query *query, u64 *cpus, u32 words)
 {
+	u32 cpu;
 	int error;
 
 	query_fill_device(query);
@@ -108,6 +111,9 @@ int kbarman_session_query(struct kbarman_session *session, struct file *file,
 	if (error)
 		return error;
 	kbarman_session_fill_query(query, session, file);
+	for (cpu = 0; session->capture && cpu < nr_cpu_ids && cpu / 64 < words; cpu++)
+		if (kbarman_capture_tail(session->capture, cpu))
+			cpus[cpu / 64] |= 1ULL << cpu % 64;
 	mutex_unlock(&session->lock);
 	return 0;
 }
@@ -115,7 +121,8 @@ int kbarman_session_query(struct kbarman_session *session, struct file *file,
 static void stats_add_ring(struct kbarman_stats *stats, const struct kbarman_session *session,
 			   struct kbarman_ring *ring)
 {
-	u64 overwritten = ring->overwrite ? kbarman_ring_overwritten(ring) : 0;
+	struct kbarman_map_tail *tail = kbarman_capture_tail(session->capture, ring->cpu);
+	u64 overwritten = ring->overwrite ? kbarman_ring_overwritten(ring) : 0, lost;
 	/*
 	 * Read after `overwritten`, so that the result has no more overwritten than written
 	 * records.
@@ -123,11 +130,19 @@ static void stats_add_ring(struct kbarman_stats *stats, const struct kbarman_ses
 	u64 written = kbarman_ring_written(ring);
 	int reason;
 
+	overwritten = min(overwritten, written);
 	stats->written += written;
-	stats->overwritten += min(overwritten, written);
+	stats->overwritten += overwritten;
+	tail->written = written;
+	tail->overwritten = overwritten;
 	stats->bytes += READ_ONCE(ring->header->write_offset);
-	for (reason = 0; reason < KBARMAN_LOST_REASONS; reason++)
-		stats->lost[reason] += kbarman_counted(&ring->lost[reason]);
+	if (!ring->overwrite)
+		stats->consumed += READ_ONCE(ring->header->read_offset);
+	for (reason = 0; reason < KBARMAN_LOST_REASONS; reason++) {
+		lost = kbarman_counted(&ring->lost[reason]);
+		stats->lost[reason] += lost;
+		tail->lost[reason] = lost;
+	}
 	for (reason = 0; reason < KBARMAN_STOP_REASONS; reason++)
 		stats->stopped[reason] += kbarman_pmu_stops(session, ring->cpu, reason);
 }

@@ -6,6 +6,7 @@
 #include <linux/topology.h>
 
 #include "capture/capture.h"
+#include "capture/header.h"
 #include "capture/memory.h"
 #include "capture/storage.h"
 #include "here.h"
@@ -115,6 +116,34 @@ void kbarman_rings_close_short(struct kbarman_session *session)
 		ring = kbarman_ring_of(per_cpu_ptr(session->each, cpu));
 		if (ring)
 			kbarman_ring_close_short(ring);
+	}
+}
+
+void kbarman_rings_sign(struct kbarman_session *session)
+{
+	struct kbarman_capture *capture = session->capture;
+	u32 state = KBARMAN_STATE_CONFIGURED;
+	struct kbarman_map_tail *tail;
+	int cpu;
+
+	lockdep_assert_held(&session->lock);
+	static_assert(sizeof(*tail) + sizeof(struct bm_datastore_header_data) <= KBARMAN_RING_PAGE);
+	if (session->running)
+		state |= KBARMAN_STATE_RUNNING;
+	if (session->unsteady)
+		state |= KBARMAN_STATE_UNSTEADY;
+	for_each_cpu(cpu, session->cpus) {
+		tail = kbarman_capture_tail(capture, cpu);
+		if (!tail)
+			continue;
+		tail->size = sizeof(*tail);
+		tail->abi = KBARMAN_ABI;
+		tail->cpu = cpu;
+		tail->word_bytes = sizeof(long);
+		tail->session = capture->session;
+		WRITE_ONCE(tail->recording, session->recording_id);
+		WRITE_ONCE(tail->generation, kbarman_header_generation(capture));
+		WRITE_ONCE(tail->state, state);
 	}
 }
 

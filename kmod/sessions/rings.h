@@ -30,4 +30,9 @@ void kbarman_rings_close_short(struct kbarman_session *session);
 /* The ring of @cpu, or NULL if there is none. @cpu may be any number. */
 struct kbarman_ring *kbarman_rings_find(struct kbarman_session *session, u32 cpu);
 
+/*
+ * Write whose maps the rings are behind them. Context: session's lock held; the session has its number.
+ */
+void kbarman_rings_sign(struct kbarman_session *session);
+
 #endif /* KBARMAN_RINGS_H */

@@ -137,6 +137,10 @@ int kbarman_session_start(struct kbarman_session *session, struct file *file,
 	error = kbarman_cpus_prepare(session, report);
 	if (error)
 		goto out;
+	/* Readers of maps see that it is odd before anything goes. Pairs with their barrier. */
+	session->recording_id++;
+	kbarman_rings_sign(session);
+	smp_wmb();
 	kbarman_rings_reset(session);
 	header_begin(session);
 	/*
@@ -160,16 +164,23 @@ int kbarman_session_start(struct kbarman_session *session, struct file *file,
 	kbarman_chosen_choose(session);
 	kbarman_maps_begin(session);
 	error = kbarman_cpus_start(session, report);
-	if (!error) {
-		session_begin(session);
-		session->running = true;
-		WRITE_ONCE(session->going, true);
-		goto out;
-	}
+	if (error)
+		goto err_sources;
+	session_begin(session);
+	session->running = true;
+	WRITE_ONCE(session->going, true);
+	goto out_empty;
+
+err_sources:
 	kbarman_sources_detach(session);
 err_collect:
 	kbarman_collect_stop(session->capture);
 	kbarman_clocks_release();
+out_empty:
+	smp_wmb();
+	session->recording_id++;
+	kbarman_rings_sign(session);
+	kbarman_wake_all(session->wake);
 out:
 	mutex_unlock(&session->lock);
 	return error;
@@ -198,6 +209,8 @@ void kbarman_session_stop_locked(struct kbarman_session *session)
 	header_end(session);
 	/* Last, because they may be many: the table of strings has room for all facts but these. */
 	kbarman_sources_tell_ends(session);
+	kbarman_session_fill_stats(&(struct kbarman_stats) { }, session);
+	kbarman_rings_sign(session);
 	smp_store_release(&session->going, false);	/* pairs with kbarman_session_poll() */
 	kbarman_wake_all(session->wake);
 }

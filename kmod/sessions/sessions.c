@@ -206,23 +206,13 @@ bool kbarman_sessions_give_way(const u32 *user)
 
 /* ---- who is seen, and by whom ---- */
 
-static void session_set_id(struct kbarman_session *session, bool listed)
+void kbarman_sessions_list(struct kbarman_session *session)
 {
 	lockdep_assert_held(&session->lock);
 	spin_lock(&sessions_lock);
-	session->id = listed ? ++sessions_configured : 0;
+	WRITE_ONCE(session->id, ++sessions_configured);
 	spin_unlock(&sessions_lock);
 	kbarman_wake_all(session->wake);
-}
-
-void kbarman_sessions_list(struct kbarman_session *session)
-{
-	session_set_id(session, true);
-}
-
-void kbarman_sessions_hide(struct kbarman_session *session)
-{
-	session_set_id(session, false);
 }
 
 void kbarman_sessions_leave(struct kbarman_session *session)

@@ -38,8 +38,6 @@ void kbarman_session_put(struct kbarman_session *session);
 
 /* @session has been configured and is the newest one from now on. Session's lock held. */
 void kbarman_sessions_list(struct kbarman_session *session);
-/* A configure of @session has failed: nobody else sees it any more. Session's lock held. */
-void kbarman_sessions_hide(struct kbarman_session *session);
 
 /*
  * The owner of @session is gone and has stopped it. Others may look at it: see above. Drops the

@@ -35,8 +35,8 @@
  *
  *	mmap(NULL, query.map_bytes, PROT_READ, MAP_SHARED, fd, c * query.map_stride)
  *
- * Any other length or offset fails with EINVAL, and so does a CPU that has no ring. No mask says
- * which CPUs have one: a reader tries those below query.nr_cpus. A program of 32 bits is compiled
+ * Any other length or offset fails with EINVAL, and so does a CPU that has no ring: the CPUs that have
+ * one are those of query.cpus_ptr. A program of 32 bits is compiled
  * with _FILE_OFFSET_BITS=64, as the offsets of later CPUs need more than 32 bits. The map is
  * read-only, and it stays read-only: PROT_WRITE and PROT_EXEC fail with EPERM, or with EACCES where
  * Linux itself refuses them, as in a later mprotect(). The map can't be split, moved or grown
@@ -50,6 +50,11 @@
  * bm_datastore_header_data is at offset query.header_bytes. The ring follows it immediately; the
  * ring has query.ring_bytes bytes, a power of two. The map of a stopped ring can be copied to a
  * file as it is.
+ *
+ * Behind the ring is a struct kbarman_map_tail, which says whose map it is, and how far the recording
+ * is: in a copy of the map, too. Maps of different CPUs belong together if their tails have the same
+ * session and recording. While a start empties the rings and the tables, `recording` is odd: a reader
+ * reads it before and behind what it copies, and copies again if it has changed or is odd.
  *
  * Reading a running ring (the writer never waits for a reader):
  *
@@ -320,6 +325,7 @@
  *	EFAULT	a pointer is bad
  *	EINVAL	an argument is wrong (see the call), or a size
  *	ENODATA	no session is configured
+ *	ESTALE	the session that was chosen with KBARMAN_CHOOSE_ONLY is configured again
  *	ENOTTY	no such ioctl, or its number has another direction
  *	EPERM	the session is another descriptor's, or nobody's any more
  * open() without O_WRONLY also fails with:
@@ -477,18 +483,41 @@ struct kbarman_query {
 	__u64 map_bytes;		/* length of one CPU's map */
 	__u64 map_stride;		/* from one CPU's map offset to the next */
 	__u32 absent;			/* KBARMAN_SOURCE_* that this kernel can't give, or
-					 * KBARMAN_ABSENT_TASKS; 0 from modules that do not look */
+					 * KBARMAN_ABSENT_TASKS */
+	__u32 word_bytes;		/* of a word in the capture: 4 or 8 */
+	__u64 recording;		/* changes with each start: twice; odd while a start empties
+					 * the rings and the tables; 0: never started */
+	__u64 cpus_ptr;			/* in: room for __u64[], or 0. Bit c % 64 of [c / 64]: CPU c
+					 * can be mapped */
+	__u32 nr_cpu_words;		/* in: how many there is room for; out: how many there are */
 	__u32 reserved;
 };
 
-#define KBARMAN_QUERY_SIZE_VER0		144
+#define KBARMAN_QUERY_SIZE_VER0		168
+
+/* What a map has behind its ring. Fields of the same names are those of kbarman_query. */
+struct kbarman_map_tail {
+	__u32 size;			/* bytes that the kernel knows of this struct */
+	__u32 abi;
+	__u32 cpu;
+	__u32 word_bytes;
+	__u64 session;
+	__u64 recording;
+	__u32 generation;
+	__u32 state;			/* KBARMAN_STATE_CONFIGURED, _RUNNING and _UNSTEADY */
+	__u64 written;			/* these as kbarman_stats has them, at the stop, and before
+					 * it at the last KBARMAN_STATS of the CPU or of all */
+	__u64 overwritten;
+	__u64 lost[8];
+};
+
+#define KBARMAN_MAP_TAIL_SIZE_VER0	120
 
 /*
  * KBARMAN_CONFIGURE: allocate the rings and own a session. The owner can configure its session
  * again while it is not running. Maps of the former configuration keep what they show. A call that
- * fails leaves the session as it was. Only if there is no memory for both is the former one given
- * up first; if ENOMEM or EDQUOT comes all the same, none is configured. Calls on the session do not
- * wait for a configure of it.
+ * fails leaves the session as it was, whatever the error is; both are in memory for a moment. Calls on
+ * the session do not wait for a configure of it. If a field is refused, bad_offset says which one.
  *
  * The memory is charged to the memory cgroup of the caller, from Linux 5.11 on. That of a CPU that
  * comes online while the session runs is charged to nobody.
@@ -501,7 +530,9 @@ struct kbarman_query {
  *		take more memory than those of one user may (module parameter `user_mib`;
  *		three quarters of the machine's memory unless set)
  *	ESRCH	no such process in pids_ptr
- *	EINVAL	a mode, source, flag, CPU, size or reserved field is wrong
+ *	EINVAL	a field has a wrong value, or one that does not go with others, or asks for what
+ *		is not there without the other: no source at all; KBARMAN_CONFIGURE_INHERIT
+ *		without processes; max_series without KBARMAN_SOURCE_MARKS; a watermark above the ring
  *	E2BIG	more than KBARMAN_EVENTS_MAX events or 32 counters, an event or a
  *		perf_event_attr with what this kernel does not know, nr_pids > 4096,
  *		max_series > 4096, max_stack > KBARMAN_MAX_STACK, or a sample with max_stack
@@ -616,10 +647,13 @@ struct kbarman_configure {
 	__u32 stack_ns;			/* how long the scan of a sample's stack takes, which is
 					 * cut if it were longer; 0 = as long as it does; only with
 					 * KBARMAN_CONFIGURE_CHAIN_STACK */
-	__u32 reserved;
+	__u32 bad_offset;		/* out: of the field of this struct that is refused, else 0 */
+	__u32 bad_index;		/* out: of the element that is refused, if it is an array's;
+					 * of cpus_ptr the CPU; else 0 */
+	__u32 bad_member;		/* out: offset of what is refused in that element, else 0 */
 };
 
-#define KBARMAN_CONFIGURE_SIZE_VER0	176
+#define KBARMAN_CONFIGURE_SIZE_VER0	184
 
 /*
  * KBARMAN_START: begin to record. The rings and the tables are emptied, so rows of KBARMAN_ADD_MAPS
@@ -683,8 +717,8 @@ struct kbarman_consume {
 
 /*
  * KBARMAN_STATS: what happened to the records of one CPU, or of all CPUs with KBARMAN_CPU_ALL. On a
- * stopped session every record is accounted for: written = overwritten + consumed + still in the
- * ring, and attempts = written + the sum of lost[].
+ * stopped session every record is accounted for: written = overwritten + those that were given back +
+ * those in the ring, and attempts = written + the sum of lost[].
  *
  *	EINVAL	no such CPU
  */
@@ -701,9 +735,11 @@ struct kbarman_stats {
 	__u32 strings;			/* bytes in use */
 	__u32 online;			/* CPUs that record */
 	__u64 stopped[4];		/* number of stops, by enum kbarman_stop */
+	__u64 consumed;			/* bytes that KBARMAN_CONSUME has given back, with length words
+					 * and padding */
 };
 
-#define KBARMAN_STATS_SIZE_VER0		208
+#define KBARMAN_STATS_SIZE_VER0		216
 
 /*
  * KBARMAN_CLOCK: readings of the timestamps' clock and of the system's clocks, at start, at stop
@@ -848,14 +884,18 @@ struct kbarman_sessions {
 /*
  * KBARMAN_CHOOSE: calls on this descriptor are about session `session` from now on, until the
  * descriptor gets a session of its own. 0: about the one that was configured last, as at first. The
- * choice stays if the session is configured again.
+ * choice stays if the session is configured again. With KBARMAN_CHOOSE_ONLY it is about this one
+ * configuration: once the session is configured again, all calls but another choice, and mmap(), fail
+ * with ESTALE, and poll() reports EPOLLERR. So no map is of another session than the query was.
  *
  *	EBUSY	the descriptor has a session of its own
  *	ENOENT	no such session
  */
+#define KBARMAN_CHOOSE_ONLY	(1U << 0)
+
 struct kbarman_choose {
 	__u32 size;
-	__u32 flags;			/* 0 */
+	__u32 flags;			/* KBARMAN_CHOOSE_* */
 	__u64 session;			/* number of a configuration */
 };
 

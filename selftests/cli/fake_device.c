@@ -44,6 +44,7 @@
  *	FAKE_MODULES	/proc/modules has one module: "same", whose use count is another one each
  *			time; "other", another module each time
  *	FAKE_FAIL	CALL:ERRNO, for configure, start, stop, consume, add_maps
+ *	FAKE_BAD	... and the offset of the field that configure refuses (0)
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -623,6 +624,8 @@ static int query(struct kbarman_query *q)
 		.map_bytes = HEADER_BYTES + fake.own_bytes,
 		.map_stride = HEADER_BYTES + fake.own_bytes,
 		.absent = (uint32_t)setting("FAKE_ABSENT", 0),
+		.word_bytes = sizeof(long),
+		.nr_cpu_words = 1,
 	};
 	/* Who has not chosen sees the newest session. */
 	if (setting("FAKE_OTHERS", 0) && fake.chosen != 1)
@@ -630,10 +633,12 @@ static int query(struct kbarman_query *q)
 	return 0;
 }
 
-static int configure(const struct kbarman_configure *config)
+static int configure(struct kbarman_configure *config)
 {
-	if (fails("configure"))
+	if (fails("configure")) {
+		config->bad_offset = setting("FAKE_BAD", 0);
 		return -1;
+	}
 	if (setting("FAKE_ABSENT", 0) & (config->sources | KBARMAN_ABSENT_TASKS)) {
 		errno = EOPNOTSUPP;
 		return -1;
@@ -757,7 +762,7 @@ static int start(struct kbarman_start *s)
 /* It has been running for a while. */
 static int adopt(void)
 {
-	const struct kbarman_configure began = {
+	struct kbarman_configure began = {
 		.mode = setting("FAKE_BOOT", 0) > 1 ? KBARMAN_MODE_OVERWRITE : KBARMAN_MODE_STREAM,
 		.sources = KBARMAN_SOURCE_SCHED,
 		.ring_bytes = 1 << 20,

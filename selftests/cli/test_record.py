@@ -411,6 +411,14 @@ def failures_of_the_device_say_what_to_do(tmp):
         assert len(result.stderr.splitlines()) == 1 and not files(tmp), result
 
 
+def a_configuration_that_the_module_refuses_is_told_by_its_field(tmp):
+    for offset, says in (24, "its field watermark is out of range"), (0, "has a CPU that does not exist"), \
+            (48, "no CPU 0"), (4096, "its field of a later version"):
+        result = record(tmp, "true", env=fake(FAKE_FAIL="configure:22", FAKE_BAD=offset))
+        assert result.returncode == 2 and says in result.stderr, result
+        assert len(result.stderr.splitlines()) == 1 and not files(tmp), result
+
+
 def events_that_are_not_sampled_precisely_are_told(tmp):
     for event, says in ("cycles", "no such event"), ("cycles:p", "'cycles:p' on CPU 1: this CPU can't sample"):
         result = record(tmp, "-e", event, "true", env=fake(FAKE_FAIL="start:95"))

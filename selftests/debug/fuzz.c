@@ -274,11 +274,11 @@ static int call_configure(int fd, uint64_t bits)
 		.flags = take(&bits, 4) ? 0 : take(&bits, 128),
 		.ring_bytes = 64 * KIB << take(&bits, 3), .max_tasks = 1 << take(&bits, 10),
 		.max_maps = 1 << take(&bits, 10), .max_strings = 1024 << take(&bits, 6),
-		.max_series = take(&bits, 8) ? 1 << take(&bits, 13) : 0,
 		.watermark = take(&bits, 4) ? 0 : 1 << take(&bits, 20),
 		.events_ptr = (uintptr_t)some, .cpus_ptr = (uintptr_t)cpus,
 		.pids_ptr = (uintptr_t)pids };
 
+	c.max_series = take(&bits, 8) ? 1 << take(&bits, 13) : 0;
 	if (!take(&bits, 3)) {
 		/* so small that they are full soon */
 		c.max_tasks = 1 << take(&bits, 4);
@@ -286,6 +286,9 @@ static int call_configure(int fd, uint64_t bits)
 		c.max_strings = 1024;
 		c.max_series = 1 << take(&bits, 9);
 	}
+	/* which is nothing without marks */
+	if (!(c.sources & KBARMAN_SOURCE_MARKS) && take(&bits, 16))
+		c.max_series = 0;
 	if (c.flags & (KBARMAN_CONFIGURE_CHAIN_USER | KBARMAN_CONFIGURE_CHAIN_KERNEL))
 		c.max_stack = take(&bits, 4) ? 1 << take(&bits, 11) : 0;
 	memset(some, 0, sizeof(some));

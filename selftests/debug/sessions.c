@@ -22,7 +22,7 @@ static struct kbarman_configure any_config(uint32_t *pid)
 {
 	struct kbarman_configure c = {
 		.mode = random_below(2),
-		.sources = random_below(KBARMAN_SOURCE_PMU << 2) & ~KBARMAN_SOURCE_PMU,
+		.sources = (random_below(KBARMAN_SOURCE_PMU << 2) & ~KBARMAN_SOURCE_PMU) ?: KBARMAN_SOURCE_SCHED,
 		.ring_bytes = 64 * KIB << random_below(3),
 		.max_tasks = 16 << random_below(6),
 		.max_maps = 16 << random_below(8),

@@ -35,7 +35,9 @@ static struct {
 
 #define HEADER	((sizeof(tables) + 7) / 8 * 8)
 
-static _Alignas(65536) uint8_t bytes[HEADER + sizeof(struct bm_datastore_header_data) + RING];
+#define LENGTH	(HEADER + sizeof(struct bm_datastore_header_data) + RING)
+
+static _Alignas(65536) uint8_t bytes[LENGTH + 4096];	/* behind the ring there may be a tail */
 static struct bm_datastore_header_data *const store = (void *)(bytes + HEADER);
 static struct kb_mapped mapped;
 static struct kb_error error;
@@ -68,10 +70,32 @@ static int view(size_t size)
 	return kb_mapped_view(&mapped, bytes, size, &error);
 }
 
+/* What a later module has behind the ring is longer, and what ABI 2 had there was zero. */
+static void tails(void)
+{
+	struct kbarman_map_tail *tail = (void *)(bytes + LENGTH);
+	const size_t end = LENGTH + sizeof(*tail);
+	bool good;
+
+	build();
+	good = !view(sizeof(bytes)) && !mapped.tail;
+	tap_ok(good, "a_map_without_a_tail_is_read");
+	*tail = (struct kbarman_map_tail){ .size = sizeof(*tail), .session = 7 };
+	good = !view(end) && mapped.tail == tail && mapped.tail->session == 7;
+	tail->size = sizeof(*tail) + 64;
+	good &= !view(end + 64) && mapped.tail == tail;
+	tap_ok(good, "a_tail_is_found_also_if_it_has_grown");
+	good = !view(end + 63) && !mapped.tail && !view(LENGTH) && !mapped.tail;
+	tail->size = KBARMAN_MAP_TAIL_SIZE_VER0 - 8;
+	good &= !view(sizeof(bytes)) && !mapped.tail;
+	tap_ok(good, "a_tail_that_is_cut_off_is_none");
+	memset(tail, 0, sizeof(*tail));
+}
+
 static void parts(void)
 {
 	build();
-	tap_is(view(sizeof(bytes)), 0, "a_map_is_understood");
+	tap_is(view(LENGTH), 0, "a_map_is_understood");
 	tap_ok(mapped.pmus[2].midr == 22 && *mapped.nr_tasks == 2 &&
 	       mapped.tasks[1].task_id == 11 && *mapped.nr_maps == 1 &&
 	       mapped.maps[0].length == 33 && mapped.nr_charts == 1 &&
@@ -125,30 +149,30 @@ static void refusals(void)
 	bool good = true;
 
 	build();
-	for (size_t size = 0; size < sizeof(bytes); size += 4)
+	for (size_t size = 0; size < LENGTH; size += 4)
 		good &= view(size) == -EBADMSG;
 	tap_ok(good, "a_map_that_ends_early_is_refused");
 	start->magic_bytes ^= 0x0600;
-	tap_ok(view(sizeof(bytes)) == -EBADMSG && strstr(error.text, "word size"),
+	tap_ok(view(LENGTH) == -EBADMSG && strstr(error.text, "word size"),
 	       "another_word_size_is_refused_by_name");
 	build();
 	start->data_store_type = BM_DATA_STORE_LINEAR;
-	good = view(sizeof(bytes)) == -EBADMSG;
+	good = view(LENGTH) == -EBADMSG;
 	build();
 	start->config_constants.max_task_infos = ~0U;
-	good &= view(sizeof(bytes)) == -EBADMSG;
+	good &= view(LENGTH) == -EBADMSG;
 	build();
 	start->config_constants.max_task_infos = TASKS + 1;
-	good &= view(sizeof(bytes)) == -EBADMSG;
+	good &= view(LENGTH) == -EBADMSG;
 	build();
 	start->config_constants.max_string_table_length = ~0U;
-	good &= view(sizeof(bytes)) == -EBADMSG;
+	good &= view(LENGTH) == -EBADMSG;
 	build();
 	store->buffer_length = RING - 8;
-	good &= view(sizeof(bytes)) == -EBADMSG;
+	good &= view(LENGTH) == -EBADMSG;
 	build();
 	store->buffer_length = RING * 2;
-	good &= view(sizeof(bytes)) == -EBADMSG;
+	good &= view(LENGTH) == -EBADMSG;
 	tap_ok(good, "headers_that_contradict_themselves_are_refused");
 }
 
@@ -158,7 +182,7 @@ static struct ring_writer writer;
 static void begin_ring(void)
 {
 	build();
-	if (view(sizeof(bytes)))
+	if (view(LENGTH))
 		abort();
 	writer = (struct ring_writer){
 		.bytes = (uint8_t *)(store + 1),
@@ -312,6 +336,7 @@ int main(void)
 {
 	parts();
 	facts_of_tasks();
+	tails();
 	refusals();
 	still_ring();
 	interrupted_copy();

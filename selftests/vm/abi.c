@@ -35,18 +35,20 @@ FIXTURE(call)
 #define LENGTH(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
 #define FIRST(name, bytes) _Static_assert(KBARMAN_##name##_SIZE_VER0 == (bytes), #name)
 LENGTH(kbarman_get_abi, KBARMAN_GET_ABI_SIZE);
-LENGTH(kbarman_query, 144);
-FIRST(QUERY, 144);
+LENGTH(kbarman_query, 168);
+FIRST(QUERY, 168);
+LENGTH(kbarman_map_tail, 120);
+FIRST(MAP_TAIL, 120);
 LENGTH(kbarman_event, 328);
 FIRST(EVENT, 328);
-LENGTH(kbarman_configure, 176);
-FIRST(CONFIGURE, 176);
+LENGTH(kbarman_configure, 184);
+FIRST(CONFIGURE, 184);
 LENGTH(kbarman_start, 16);
 FIRST(START, 16);
 LENGTH(kbarman_consume, 16);
 FIRST(CONSUME, 16);
-LENGTH(kbarman_stats, 208);
-FIRST(STATS, 208);
+LENGTH(kbarman_stats, 216);
+FIRST(STATS, 216);
 LENGTH(kbarman_clock_pair, 32);
 LENGTH(kbarman_clock, 104);
 FIRST(CLOCK, 104);
@@ -85,8 +87,7 @@ FIXTURE_VARIANT(call)
 
 FIXTURE_VARIANT_ADD(call, query) { KBARMAN_QUERY, KBARMAN_QUERY_SIZE_VER0,
 				   RESERVED(kbarman_query) };
-FIXTURE_VARIANT_ADD(call, configure) { KBARMAN_CONFIGURE, KBARMAN_CONFIGURE_SIZE_VER0,
-				       RESERVED(kbarman_configure) };
+FIXTURE_VARIANT_ADD(call, configure) { KBARMAN_CONFIGURE, KBARMAN_CONFIGURE_SIZE_VER0, 0 };
 FIXTURE_VARIANT_ADD(call, start) { KBARMAN_START, KBARMAN_START_SIZE_VER0, 0 };
 FIXTURE_VARIANT_ADD(call, consume) { KBARMAN_CONSUME, KBARMAN_CONSUME_SIZE_VER0, 0 };
 FIXTURE_VARIANT_ADD(call, stats) { KBARMAN_STATS, KBARMAN_STATS_SIZE_VER0, 0 };
@@ -317,7 +318,10 @@ TEST_F(abi, query_before_configure_tells_of_the_device_only)
 	EXPECT_LT(0, q.clock_hz);
 	EXPECT_EQ(64 * KIB, q.min_ring_bytes);
 	EXPECT_EQ(1024 * MIB, q.max_ring_bytes);
-	EXPECT_EQ(0, memcmp(&q.mode, &zero.mode, sizeof(q) - offsetof(struct kbarman_query, mode)));
+	EXPECT_EQ(0, memcmp(&q.mode, &zero.mode, offsetof(struct kbarman_query, absent) -
+						 offsetof(struct kbarman_query, mode)));
+	EXPECT_EQ(0, q.recording);
+	EXPECT_LE(q.nr_cpus, q.nr_cpu_words * 64);
 }
 
 TEST_F(abi, pmu_feature_and_name_come_together)
@@ -351,6 +355,85 @@ TEST_F(abi, query_after_configure_describes_the_session)
 	EXPECT_EQ(session + 1, query(self->fd).session);
 }
 
+TEST_F(abi, the_mask_has_the_cpus_that_can_be_mapped)
+{
+	uint64_t only_first = 1, mask[1024];
+	struct kbarman_configure c = plain;
+	struct kbarman_query q = { .size = sizeof(q), .cpus_ptr = (uintptr_t)mask, .nr_cpu_words = 1024 };
+	uint32_t cpu;
+
+	memset(mask, 0xff, sizeof(mask));
+	ASSERT_EQ(0, call(self->fd, KBARMAN_QUERY, &q));
+	for (cpu = 0; cpu < q.nr_cpu_words; cpu++)
+		EXPECT_EQ(0, mask[cpu]);
+	EXPECT_EQ(~0ULL, mask[q.nr_cpu_words]);
+	ASSERT_EQ(0, configure(self->fd, c));
+	q.size = sizeof(q);
+	q.nr_cpu_words = 1024;
+	ASSERT_EQ(0, call(self->fd, KBARMAN_QUERY, &q));
+	for (cpu = 0; cpu < q.nr_cpus; cpu++)
+		EXPECT_EQ(try_map(self->fd, &q, cpu) != MAP_FAILED, mask[cpu / 64] >> cpu % 64 & 1)
+			TH_LOG("CPU %u", cpu);
+	c.cpus_ptr = (uintptr_t)&only_first;
+	c.nr_cpu_words = 1;
+	ASSERT_EQ(0, configure(self->fd, c));
+	q.size = sizeof(q);
+	q.nr_cpu_words = 1;
+	ASSERT_EQ(0, call(self->fd, KBARMAN_QUERY, &q));
+	EXPECT_EQ(1, mask[0]);
+	q.size = sizeof(q);
+	q.cpus_ptr = 16;
+	q.nr_cpu_words = 1;
+	EXPECT_EQ(-EFAULT, call(self->fd, KBARMAN_QUERY, &q));
+}
+
+static const struct kbarman_map_tail *tail_of(const void *map, const struct kbarman_query *q)
+{
+	return map + q->header_bytes + sizeof(struct bm_datastore_header_data) + q->ring_bytes;
+}
+
+TEST_F(abi, a_map_says_whose_it_is)
+{
+	const struct kbarman_map_tail *tail;
+	struct kbarman_stats s;
+	struct kbarman_query q;
+	uint64_t session;
+
+	ASSERT_EQ(0, configure(self->fd, plain));
+	q = query(self->fd);
+	session = q.session;
+	tail = tail_of(map_cpu(self->fd, 0), &q);
+	EXPECT_EQ(sizeof(*tail), tail->size);
+	EXPECT_EQ(KBARMAN_ABI, tail->abi);
+	EXPECT_EQ(0, tail->cpu);
+	EXPECT_EQ(q.word_bytes, tail->word_bytes);
+	EXPECT_EQ(session, tail->session);
+	EXPECT_EQ(0, tail->recording);
+	EXPECT_EQ(KBARMAN_STATE_CONFIGURED, tail->state);
+	ASSERT_EQ(0, start(self->fd));
+	EXPECT_EQ(2, tail->recording);
+	EXPECT_EQ(2, query(self->fd).recording);
+	EXPECT_EQ(KBARMAN_STATE_CONFIGURED | KBARMAN_STATE_RUNNING, tail->state);
+	ping_pong(0, 100);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(0, tail->state & KBARMAN_STATE_RUNNING);
+	EXPECT_EQ(query(self->fd).generation, tail->generation);
+	s = stats(self->fd, 0);
+	EXPECT_LT(200, tail->written);
+	EXPECT_EQ(s.written, tail->written);
+	EXPECT_EQ(s.overwritten, tail->overwritten);
+	EXPECT_EQ(0, memcmp(s.lost, tail->lost, sizeof(s.lost)));
+	ASSERT_EQ(0, start(self->fd));
+	EXPECT_EQ(4, tail->recording);
+	ASSERT_EQ(0, stop(self->fd));
+	/* The map stays that of the former configuration. */
+	ASSERT_EQ(0, configure(self->fd, plain));
+	EXPECT_EQ(session, tail->session);
+	EXPECT_EQ(4, tail->recording);
+	EXPECT_EQ(session + 1, tail_of(map_cpu(self->fd, 0), &q)->session);
+	EXPECT_EQ(0, query(self->fd).recording);
+}
+
 TEST_F(abi, state_follows_start_and_stop)
 {
 	ASSERT_EQ(0, configure(self->fd, plain));
@@ -373,11 +456,14 @@ TEST_F(abi, ring_size_is_rounded_up_to_a_power_of_two)
 	EXPECT_EQ(1 * MIB, query(self->fd).ring_bytes);
 }
 
-/* `field` of a plain configuration set to `value` is refused with `error`. */
+/* `field` of a plain configuration set to `value` is refused with `error`, and named. */
 #define EXPECT_REFUSED(error, field, value) do { \
 	struct kbarman_configure c_ = plain; \
+	c_.size = sizeof(c_); \
 	c_.field = (value); \
-	EXPECT_EQ(-(error), configure(self->fd, c_)) \
+	EXPECT_EQ(-(error), call(self->fd, KBARMAN_CONFIGURE, &c_)) \
+		TH_LOG("%s = %s", #field, #value); \
+	EXPECT_EQ(offsetof(struct kbarman_configure, field), c_.bad_offset) \
 		TH_LOG("%s = %s", #field, #value); \
 } while (0)
 
@@ -393,6 +479,43 @@ TEST_F(abi, configure_refuses_unknown_modes_sources_and_flags)
 	for (bit = 9; bit < 32; bit++) {
 		EXPECT_REFUSED(EINVAL, flags, 1U << bit);
 	}
+}
+
+TEST_F(abi, configure_refuses_what_makes_no_sense)
+{
+	EXPECT_REFUSED(EINVAL, sources, 0);
+	EXPECT_REFUSED(EINVAL, flags, KBARMAN_CONFIGURE_INHERIT);
+	EXPECT_REFUSED(EINVAL, max_series, 1);
+	EXPECT_REFUSED(EINVAL, max_stack, 1);
+	EXPECT_REFUSED(EINVAL, stack_ns, 1);
+	EXPECT_REFUSED(EINVAL, count_ns, 1);
+}
+
+TEST_F(abi, configure_names_the_element_that_is_wrong)
+{
+	struct kbarman_event events[2] = { cpu_clock, cpu_clock };
+	struct kbarman_configure c = { .size = sizeof(c), .sources = KBARMAN_SOURCE_PMU, .nr_events = 2,
+				       .event_bytes = sizeof(events[0]) };
+	uint64_t words[4] = { 1, 0, 0, 1ULL << 63 };
+
+	events[1].name[0] = '\0';
+	c.events_ptr = sampled(events, 2, 1000000);
+	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_CONFIGURE, &c));
+	EXPECT_EQ(offsetof(struct kbarman_configure, events_ptr), c.bad_offset);
+	EXPECT_EQ(1, c.bad_index);
+	EXPECT_EQ(offsetof(struct kbarman_event, name), c.bad_member);
+	c = plain;
+	c.size = sizeof(c);
+	c.cpus_ptr = (uintptr_t)words;
+	c.nr_cpu_words = 4;
+	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_CONFIGURE, &c));
+	EXPECT_EQ(offsetof(struct kbarman_configure, cpus_ptr), c.bad_offset);
+	EXPECT_EQ(255, c.bad_index);
+	EXPECT_EQ(0, c.bad_member);
+	words[3] = 0;
+	EXPECT_EQ(0, call(self->fd, KBARMAN_CONFIGURE, &c));
+	EXPECT_EQ(0, c.bad_offset);
+	EXPECT_EQ(0, c.bad_index);
 }
 
 TEST_F(abi, configure_refuses_wrong_sizes)

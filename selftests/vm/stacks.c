@@ -136,9 +136,6 @@ TEST_F(stacks, what_can_not_be_is_refused)
 	c = sampling(4096);
 	c.flags = KBARMAN_CONFIGURE_CHAIN_USER;
 	EXPECT_EQ(-EINVAL, configure(self->fd, c));
-	c = sampling(4096);
-	c.reserved = 1;
-	EXPECT_EQ(-EINVAL, configure(self->fd, c));
 }
 
 /* ---- what is not kept ---- */

@@ -134,6 +134,8 @@ struct kb_mapped {
 	uint64_t ring_bytes;					/* a power of two */
 	const uint8_t *more_tasks;				/* see kb_mapped_task() */
 	uint32_t more_bytes, nr_more;
+	const struct kbarman_map_tail *tail;	/* whose map it is; NULL: it does not say so, as
+						 * before ABI 3 */
 };
 
 /*
@@ -146,7 +148,10 @@ static inline const struct bm_kbarman_task *kb_mapped_task(const struct kb_mappe
 		(mapped->more_tasks + (size_t)row * mapped->more_bytes) : NULL;
 }
 
-/* Map the capture of @cpu of the configured session. kb_mapped_unmap() removes the map. */
+/*
+ * Map the capture of @cpu of the configured session. kb_mapped_unmap() removes the map. -ESTALE: the
+ * session is configured again at this moment.
+ */
 int kb_device_map(struct kb_device *device, unsigned int cpu, struct kb_mapped *mapped,
 		  struct kb_error *err);
 void kb_mapped_unmap(struct kb_mapped *mapped);

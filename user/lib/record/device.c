@@ -177,6 +177,35 @@ static int keep_events(struct kb_device *device, const struct kbarman_configure 
 	return device->nr_events == configure->nr_events ? 0 : -ENOMEM;
 }
 
+/* The module names the field that it refuses. */
+static int configure_refused(const struct kb_device *device, const struct kbarman_configure *c, struct kb_error *err)
+{
+#define FIELD(name) { offsetof(struct kbarman_configure, name), #name }
+	static const struct {
+		size_t offset;
+		const char *name;
+	} fields[] = {
+		FIELD(flags), FIELD(mode), FIELD(sources), FIELD(ring_bytes), FIELD(watermark),
+		FIELD(max_tasks), FIELD(max_maps), FIELD(max_strings), FIELD(nr_cpu_words),
+		FIELD(cpus_ptr), FIELD(pids_ptr), FIELD(nr_pids), FIELD(nr_events), FIELD(events_ptr),
+		FIELD(target_name), FIELD(max_stack), FIELD(max_series), FIELD(count_ns),
+		FIELD(stack_bytes), FIELD(stack_ns),
+	};
+	const char *name = "of a later version";
+	int error = errno;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (fields[i].offset == c->bad_offset)
+			name = fields[i].name;
+	if (c->bad_offset == offsetof(struct kbarman_configure, cpus_ptr))
+		return kb_error_set(err, -error, KB_NO_OFFSET, "the machine has no CPU %u", c->bad_index);
+	if (c->bad_offset == offsetof(struct kbarman_configure, events_ptr) && c->bad_index < device->nr_events)
+		return kb_error_set(err, -error, KB_NO_OFFSET, "the module refuses the event '%s'",
+				    device->events[c->bad_index].name);
+	return kb_error_set(err, -error, KB_NO_OFFSET, "the module refuses the configuration: its field %s "
+			    "is out of range, or does not go with the others", name);
+}
+
 int kb_device_configure(struct kb_device *device, struct kbarman_configure *configure,
 			struct kb_error *err)
 {
@@ -201,9 +230,13 @@ int kb_device_configure(struct kb_device *device, struct kbarman_configure *conf
 	configure->size = sizeof(*configure);
 	if (keep_events(device, configure))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	if (ioctl(device->fd, KBARMAN_CONFIGURE, configure))
-		return errno == EDQUOT ? configure_too_dear(device, err) :
-					 call_failed(err, "configure", meanings);
+	if (ioctl(device->fd, KBARMAN_CONFIGURE, configure)) {
+		if (errno == EDQUOT)
+			return configure_too_dear(device, err);
+		/* The others have words of their own. */
+		return errno == EINVAL && configure->bad_offset ? configure_refused(device, configure, err) :
+		       call_failed(err, "configure", meanings);
+	}
 	return 0;
 }
 
@@ -448,6 +481,9 @@ int kb_device_map(struct kb_device *device, unsigned int cpu, struct kb_mapped *
 				    "require CAP_SYSLOG: run as root" :
 							  strerror(errno));
 	ret = kb_mapped_view(mapped, bytes, query.map_bytes, err);
+	if (!ret && mapped->tail && mapped->tail->session != query.session)
+		ret = kb_error_set(err, -ESTALE, KB_NO_OFFSET,
+				   "the session was configured again in the meantime: try again");
 	if (ret) {
 		munmap(bytes, query.map_bytes);
 		memset(mapped, 0, sizeof(*mapped));

@@ -66,6 +66,16 @@ static int view_tasks(struct kb_mapped *m, struct kb_error *err)
 	return 0;
 }
 
+/* Behind the ring, in maps from ABI 3 on. */
+static void view_tail(struct kb_mapped *m, size_t left)
+{
+	const struct kbarman_map_tail *tail = (const void *)(m->ring + m->ring_bytes);
+
+	if (left >= KBARMAN_MAP_TAIL_SIZE_VER0 && tail->size >= KBARMAN_MAP_TAIL_SIZE_VER0 &&
+	    tail->size <= left)
+		m->tail = tail;
+}
+
 int kb_mapped_view(struct kb_mapped *m, const void *bytes, size_t size, struct kb_error *err)
 {
 	const struct bm_protocol_header_start *header = bytes;
@@ -119,6 +129,7 @@ int kb_mapped_view(struct kb_mapped *m, const void *bytes, size_t size, struct k
 	    m->ring_bytes > w.left)
 		return not_usable(err, "the size of its ring is not a power of two, or the ring "
 				       "ends behind the map");
+	view_tail(m, w.left - m->ring_bytes);
 	return view_tasks(m, err);
 }
 
