@@ -149,7 +149,7 @@ void kbarman_thread_stacks_look(struct kbarman_thread_stacks *stacks, struct mm_
 /* ---- probes ---- */
 
 /* That of the current task's program, or 0 if it is not known. */
-static unsigned long thread_pointer(const struct pt_regs *regs)
+static unsigned long thread_pointer(struct pt_regs *regs)
 {
 #if defined(CONFIG_X86_64)
 	return current->thread.fsbase;
@@ -164,7 +164,7 @@ static unsigned long thread_pointer(const struct pt_regs *regs)
 #endif
 }
 
-struct kbarman_stack_question kbarman_stack_question(const struct pt_regs *regs)
+struct kbarman_stack_question kbarman_stack_question(struct pt_regs *regs)
 {
 	return (struct kbarman_stack_question) { user_stack_pointer(regs), thread_pointer(regs) };
 }

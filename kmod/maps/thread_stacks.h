@@ -38,7 +38,7 @@ struct kbarman_stack_question {
 };
 
 /* That about the stack of @regs, which are of user code of the current task. Context: any. */
-struct kbarman_stack_question kbarman_stack_question(const struct pt_regs *regs);
+struct kbarman_stack_question kbarman_stack_question(struct pt_regs *regs);
 
 /* @child is new and has not run yet. Context: @parent, preemption off. */
 void kbarman_thread_stacks_fork(struct kbarman_thread_stacks *stacks, struct task_struct *parent,

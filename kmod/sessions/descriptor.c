@@ -106,8 +106,13 @@ struct kbarman_capture *kbarman_descriptor_capture(struct kbarman_descriptor *de
 bool kbarman_descriptor_is_stale(struct kbarman_descriptor *descriptor,
 				 const struct kbarman_session *session)
 {
-	return descriptor->only && session == descriptor->chosen &&
-	       READ_ONCE(session->id) != descriptor->only;
+	bool stale;
+
+	spin_lock(&descriptor->lock);
+	stale = descriptor->only && session == descriptor->chosen &&
+		READ_ONCE(session->id) != descriptor->only;
+	spin_unlock(&descriptor->lock);
+	return stale;
 }
 
 /* ---- choose ---- */

@@ -586,15 +586,15 @@ static bool is_end(const struct signalfd_siginfo *info)
 static void wait_for_command(struct recording *rec)
 {
 	struct pollfd fd = { .fd = rec->signals, .events = POLLIN };
-	int patience = PATIENCE_MS;
+	int wait_ms = PATIENCE_MS;
 
 	while (rec->command.pid && !command_has_ended(&rec->command)) {
 		struct signalfd_siginfo info;
 
-		if (poll(&fd, 1, patience) == 0) {
+		if (poll(&fd, 1, wait_ms) == 0) {
 			cli_warn("waiting for '%s' to end; Ctrl-C %s it", rec->options.command[0],
 				 rec->interrupted ? "kills" : "ends");
-			patience = -1;
+			wait_ms = -1;
 		}
 		while (read(rec->signals, &info, sizeof(info)) == sizeof(info)) {
 			if (!is_end(&info))
