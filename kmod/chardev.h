@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* /dev/kbarman: open, ioctl, mmap, poll, write. Checks arguments; session.c does the work. */
+/* /dev/kbarman: open, ioctl, mmap, poll, write. Checks arguments; sessions/ does the work. */
 #ifndef KBARMAN_CHARDEV_H
 #define KBARMAN_CHARDEV_H
 
