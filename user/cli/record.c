@@ -538,6 +538,7 @@ static int follow(struct recording *rec, struct kb_error *err)
 		  .events = POLLIN },
 		{ .fd = rec->options.extra.epoll, .events = POLLIN },
 	};
+	bool syncs;
 	int ret = 0;
 
 	while (!ret) {
@@ -562,10 +563,12 @@ static int follow(struct recording *rec, struct kb_error *err)
 					    "the recording session has ended by itself");
 		if (!stream && fds[2].revents)
 			ret = record_trigger_serve(&rec->options.trigger, err);
-		if (!stream)
+		/* The end of a turn alone is no reason to look at the rings. */
+		syncs = kb_clock_ms() >= next_sync;
+		if (!stream || ret || !(fds[2].revents || syncs))
 			continue;
 		ret = kb_recorder_pump(rec->recorder, err);
-		if (!ret && kb_clock_ms() >= next_sync) {
+		if (!ret && syncs) {
 			ret = kb_recorder_sync(rec->recorder, err);
 			next_sync = kb_clock_ms() + SYNC_MS;
 		}
