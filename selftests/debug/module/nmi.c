@@ -13,9 +13,9 @@
 #include <asm/local.h>
 #include <asm/nmi.h>
 
-#include "cpus.h"
 #include "here.h"
 #include "ring/record.h"
+#include "sessions/cpus.h"
 
 #define TASK_BASE	0x40000000U	/* higher than any pid */
 #define TASK_MASK	0x0fffffffU
