@@ -128,7 +128,7 @@ def convert(path, to, *options):
     return out, int(said[1] or 0)
 
 
-WHOLE = "heph", "annotate", "tptp", "perfetto", "html", "chrome", "ctf", "firefox"
+WHOLE = "barman", "heph", "annotate", "tptp", "perfetto", "html", "chrome", "ctf", "firefox"
 STACKS = "folded", "flamegraph", "speedscope", "pprof"      # the first two are one but for the drawing
 
 
@@ -145,7 +145,7 @@ def whole_formats_have_all_that_script_prints(tmp):
         for chosen in FILTERS:
             out, records = convert(path, to, *chosen.options)
             assert records == sum(is_wanted(chosen, line) for line in every), (to, chosen, records)
-            if to in ("heph", "annotate", "tptp"):
+            if to in ("barman", "heph", "annotate", "tptp"):
                 assert tap.run("check", out).returncode == 0, (to, chosen)
 
 
