@@ -6,11 +6,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "filters.h"
 
-#define NS_PER_S	UINT64_C(1000000000)
 #define SECONDS_MAX	1e9
-#define NOON_NS		(43200 * NS_PER_S)
+#define NOON_NS		(43200 * KB_NS_PER_S)
 
 /* Local time, or UTC with a Z behind it, as seconds since 1970. */
 static bool since_1970(struct tm *tm, bool utc, time_t *seconds)
@@ -69,7 +69,7 @@ static bool parse_clock(const char *text, size_t length, uint64_t *ns, enum kb_f
 		return false;
 	/* 1970 begins earlier in the east than in UTC */
 	whole = whole > 0 ? whole : 0;
-	*ns = (uint64_t)whole * NS_PER_S + (uint64_t)(seconds * 1e9 + 0.5);
+	*ns = (uint64_t)whole * KB_NS_PER_S + (uint64_t)(seconds * 1e9 + 0.5);
 	return true;
 }
 

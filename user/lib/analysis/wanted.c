@@ -4,10 +4,10 @@
 
 #include "analysis/trace_inside.h"
 #include "analysis/wanted.h"
+#include "base/clock.h"
 #include "base/options.h"
 
-#define NS_PER_S	INT64_C(1000000000)
-#define DAY_NS		(86400 * NS_PER_S)
+#define DAY_NS		(86400 * KB_NS_PER_S)
 #define NS_MOST		(INT64_MAX / 4)		/* more than 70 years: sums of these do not overflow */
 
 /*
@@ -26,10 +26,10 @@ static int64_t moment_of(const struct kb_wanted *wanted, enum kb_filter_clock cl
 	last = kb_barman_ns(kb_trace_barman(wanted->trace),
 			    kb_trace_header(wanted->trace)->last_timestamp);
 	last = last > 0 && last < NS_MOST ? last : 0;
-	seconds = (time_t)((base + last) / NS_PER_S);
+	seconds = (time_t)((base + last) / KB_NS_PER_S);
 	localtime_r(&seconds, &tm);
-	return since + last - (tm.tm_hour * 60 + tm.tm_min) * 60 * NS_PER_S - tm.tm_sec * NS_PER_S -
-	       (base + last) % NS_PER_S;
+	return since + last - (tm.tm_hour * 60 + tm.tm_min) * 60 * KB_NS_PER_S - tm.tm_sec * KB_NS_PER_S -
+	       (base + last) % KB_NS_PER_S;
 }
 
 static int take_clocks(struct kb_wanted *wanted, struct kb_error *err)

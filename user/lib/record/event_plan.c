@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "record/event_plan.h"
 #include "record/perf_counter.h"
 #include "record/perf_pmus.h"
 #include "record/perf_probe.h"
 
 #define CLOCK_MIN_NS	100000
-#define NS_PER_S	UINT64_C(1000000000)
 
 /* What the plan is made of. */
 struct planner {
@@ -187,7 +187,7 @@ static bool add_clock(struct planner *p)
 	event = make(&clock);
 	event.flags = KBARMAN_EVENT_ELSE | KBARMAN_EVENT_FALLBACK;
 	if (period)
-		event.attr.sample_period = p->sampling->freq ? (NS_PER_S / period ?: 1) :
+		event.attr.sample_period = p->sampling->freq ? (KB_NS_PER_S / period ?: 1) :
 					   period < CLOCK_MIN_NS ? CLOCK_MIN_NS : period;
 	return add(p, &event);
 }

@@ -5,8 +5,6 @@
 #include "base/clock.h"
 #include "record/turn_draw.h"
 
-#define NS_PER_MS	UINT64_C(1000000)
-
 /* xorshift64*: what counts is that no load follows it. */
 static uint64_t draw_below(struct kb_turn_draw *draw, uint64_t below)
 {
@@ -41,7 +39,7 @@ unsigned int kb_turn_draw_next(struct kb_turn_draw *draw)
 
 int64_t kb_turn_draw_length(struct kb_turn_draw *draw, uint64_t ms)
 {
-	uint64_t least = ms * NS_PER_MS * 2 / 3;
+	uint64_t least = ms * KB_NS_PER_MS * 2 / 3;
 
 	return (int64_t)(least + draw_below(draw, least + 1));
 }
