@@ -61,12 +61,12 @@ chmod 644 $2/$(notdir $1)
 endef
 
 .PHONY: install uninstall
-install: $(O)/kbarman $(O)/kbarmand $(O)/libkbarman.a $(O)/libkbarman.so build/man3/libkbarman.3	## install tool, library, headers, manual, package of Python (DESTDIR=, prefix=)
+install: $(B)/kbarman $(B)/kbarmand $(B)/libkbarman.a $(B)/libkbarman.so build/man3/libkbarman.3	## install tool, library, headers, manual, package of Python (DESTDIR=, prefix=)
 	$(INSTALL) -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
-	$(INSTALL) -m 755 $(O)/kbarman $(DESTDIR)$(bindir)
-	$(INSTALL) -m 755 $(O)/kbarmand $(DESTDIR)$(sbindir)
-	$(INSTALL) -m 644 $(O)/libkbarman.a $(DESTDIR)$(libdir)
-	$(INSTALL) -m 644 $(O)/libkbarman.so $(DESTDIR)$(libdir)/libkbarman.so.$(VERSION)
+	$(INSTALL) -m 755 $(B)/kbarman $(DESTDIR)$(bindir)
+	$(INSTALL) -m 755 $(B)/kbarmand $(DESTDIR)$(sbindir)
+	$(INSTALL) -m 644 $(B)/libkbarman.a $(DESTDIR)$(libdir)
+	$(INSTALL) -m 644 $(B)/libkbarman.so $(DESTDIR)$(libdir)/libkbarman.so.$(VERSION)
 	ln -sf libkbarman.so.$(VERSION) $(DESTDIR)$(libdir)/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(libdir)/libkbarman.so
 	$(foreach h,$(HEADERS),$(call install_header,$h,$(DESTDIR)$(includedir)/kbarman))

@@ -32,38 +32,65 @@ USER_CFLAGS	 = -std=gnu11 -Wall -Wextra $(if $(CI),-Werror) $(CFLAGS) -fPIC \
 # The last two are for C libraries that are not one file, such as glibc before 2.34.
 USER_LIBS	:= -lelf -lz -lm -ldl -pthread
 
+# Parts that a build may leave out: `make user WITHOUT="stat tptp"`. A part has the files that have one of
+# these words in their names. Such a build is in a folder of its own, with what it is not the same in:
+# the files that ask for KBARMAN_WITHOUT_part.
+PARTS		:= stat query tptp heph
+PART_stat	:= /stat. /stat_ /stat/
+PART_query	:= /query
+PART_tptp	:= /tptp _tptp
+PART_heph	:= /heph _heph
+ifneq ($(filter-out $(PARTS),$(WITHOUT)),)
+$(error WITHOUT=$(WITHOUT): the parts that can be left out are $(PARTS))
+endif
+ifneq ($(strip $(WITHOUT)),)
+kb_empty	:=
+LESS		:= /without-$(subst $(kb_empty) ,-,$(sort $(WITHOUT)))
+DIFFERENT	:= $(shell grep -rlE --include=*.c 'KBARMAN_WITHOUT_($(subst $(kb_empty) ,|,$(sort $(WITHOUT))))\>' user)
+endif
+B		:= $(O)$(LESS)
+has_word	= $(strip $(foreach word,$(1),$(findstring $(word),$(2))))
+built		= $(foreach file,$(1),$(if $(call has_word,$(foreach p,$(WITHOUT),$(PART_$(p))),$(file)),,$(file)))
+objects		= $(foreach file,$(1),$(if $(filter $(file),$(DIFFERENT)),$(B),$(O))/obj/$(file:%.c=%.o))
+
 HTML		:= build/gen/html_page.c
-LIB_SRC		:= $(sort $(wildcard user/lib/*/*.c)) $(HTML)
-CLI_SRC		:= $(sort $(wildcard user/cli/*.c))
+LIB_SRC		:= $(call built,$(sort $(wildcard user/lib/*/*.c)) $(HTML))
+CLI_SRC		:= $(call built,$(sort $(wildcard user/cli/*.c)))
 AGENT_SRC	:= $(sort $(wildcard user/agent/*.c))
-LIB_OBJ		:= $(LIB_SRC:%.c=$(O)/obj/%.o)
-CLI_OBJ		:= $(CLI_SRC:%.c=$(O)/obj/%.o)
-AGENT_OBJ	:= $(AGENT_SRC:%.c=$(O)/obj/%.o)
+LIB_OBJ		:= $(call objects,$(LIB_SRC))
+CLI_OBJ		:= $(call objects,$(CLI_SRC))
+AGENT_OBJ	:= $(call objects,$(AGENT_SRC))
 
 .PHONY: user
-user: $(O)/kbarman $(O)/kbarmand $(O)/libkbarman.a $(O)/libkbarman.so	## build build/kbarman, build/kbarmand, build/libkbarman.{a,so}
+user: $(B)/kbarman $(B)/kbarmand $(B)/libkbarman.a $(B)/libkbarman.so	## build build/kbarman, build/kbarmand, build/libkbarman.{a,so} (WITHOUT="stat …": in build/without-stat)
 
 $(O)/obj/%.o: %.c VERSION
 	@mkdir -p $(@D)
 	$(USER_CC) $(USER_CFLAGS) -MMD -MP -c $< -o $@
+
+ifdef LESS
+$(B)/obj/%.o: %.c VERSION
+	@mkdir -p $(@D)
+	$(USER_CC) $(USER_CFLAGS) $(WITHOUT:%=-DKBARMAN_WITHOUT_%) -MMD -MP -c $< -o $@
+endif
 
 # The page of `convert --to html` as C source.
 $(HTML): scripts/embed $(wildcard user/lib/export/html/*)
 	@mkdir -p $(@D)
 	scripts/embed kb_html_page user/lib/export/html/page.html >$@.$$$$ && mv $@.$$$$ $@
 
-$(O)/libkbarman.a: $(LIB_OBJ)
+$(B)/libkbarman.a: $(LIB_OBJ)
 	rm -f $@
 	$(CROSS_COMPILE)ar rcsD $@ $^
 
-$(O)/libkbarman.so: $(LIB_OBJ) user/libkbarman.map
+$(B)/libkbarman.so: $(LIB_OBJ) user/libkbarman.map
 	$(USER_CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=user/libkbarman.map \
 		$(LDFLAGS) -o $@ $(LIB_OBJ) $(USER_LDFLAGS) $(USER_LIBS)
 
-$(O)/kbarman: $(CLI_OBJ) $(O)/libkbarman.a
+$(B)/kbarman: $(CLI_OBJ) $(B)/libkbarman.a
 	$(USER_CC) $(LDFLAGS) -o $@ $^ $(USER_LDFLAGS) $(USER_LIBS)
 
-$(O)/kbarmand: $(AGENT_OBJ) $(O)/libkbarman.a
+$(B)/kbarmand: $(AGENT_OBJ) $(B)/libkbarman.a
 	$(USER_CC) $(LDFLAGS) -o $@ $^ $(USER_LDFLAGS) $(USER_LIBS)
 
 # The README's example, which needs only the two UAPI headers.

@@ -455,6 +455,7 @@ static int to_file(struct convert *c, struct kb_trace *trace, struct kb_error *e
 	return status;
 }
 
+#ifndef KBARMAN_WITHOUT_tptp
 /* TPTP is sent as XML unless the client has said that it takes the binary form. */
 static void negotiate(struct convert *c, int fd)
 {
@@ -466,6 +467,7 @@ static void negotiate(struct convert *c, int fd)
 		cli_warn("the client did not say that it takes the binary form: sending XML");
 	c->options.format = NULL;
 }
+#endif
 
 static int to_listener(struct convert *c, struct kb_trace *trace, struct kb_error *err, int *result)
 {
@@ -474,8 +476,10 @@ static int to_listener(struct convert *c, struct kb_trace *trace, struct kb_erro
 
 	if (fd < 0)
 		return CLI_IMPOSSIBLE;
+#ifndef KBARMAN_WITHOUT_tptp
 	if (strcmp(c->export->name, "tptp") == 0)
 		negotiate(c, fd);
+#endif
 	c->options.tid = (int32_t)gettid();
 	c->options.pid = (int32_t)getpid();
 	*result = run_to(c, trace, fd, err);

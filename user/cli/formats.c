@@ -17,8 +17,12 @@
 static const struct cli_format formats[] = {
 	{ "Barman capture", probe_barman, dump_barman, check_barman },
 	{ "Annotate stream", probe_annotate, dump_annotate, check_annotate },
+#ifndef KBARMAN_WITHOUT_heph
 	{ "Heph trace", probe_heph, dump_heph, check_heph },
+#endif
+#ifndef KBARMAN_WITHOUT_tptp
 	{ "TPTP trace", probe_tptp, dump_tptp, check_tptp },
+#endif
 	{ 0 },
 };
 

@@ -22,16 +22,31 @@ static const struct cli_verb verbs[] = {
 	{ "list", cmd_list, "list the events that this machine can count" },
 	{ "merge", cmd_merge, "merge the captures of several CPUs" },
 	{ "push", cmd_push, "send captures to a server of profiles (OpenTelemetry, Pyroscope)" },
+#ifndef KBARMAN_WITHOUT_query
 	{ "query", cmd_query, "answer questions in SQL about captures" },
+#endif
 	{ "record", cmd_record, "record a command, processes or the whole system" },
 	{ "recover", cmd_recover, "make a capture from an interrupted recording" },
 	{ "report", cmd_report, "show where time went, which tasks waited, what is missing" },
 	{ "script", cmd_script, "print records with names, in the format of perf script" },
 	{ "snapshot", cmd_snapshot, "write what a recording in overwrite mode keeps now" },
+#ifndef KBARMAN_WITHOUT_stat
 	{ "stat", cmd_stat, "count events in a command, processes or the system" },
+#endif
 	{ "top", cmd_top, "show where time goes now" },
 	{ "version", cmd_version, "print the version and what this build can do" },
 	{ 0 },
+};
+
+/* The verbs that this build was made without (`make user WITHOUT=…`). */
+static const char *const left_out[] = {
+#ifdef KBARMAN_WITHOUT_query
+	"query",
+#endif
+#ifdef KBARMAN_WITHOUT_stat
+	"stat",
+#endif
+	NULL,
 };
 
 static void list_verbs(FILE *stream)
@@ -47,6 +62,9 @@ static int no_such_verb(const char *word)
 {
 	struct cli_nearest nearest = { .word = word };
 
+	for (size_t i = 0; left_out[i]; i++)
+		if (!strcmp(word, left_out[i]))
+			return cli_fail("this kbarman was built without '%s': use another build", word);
 	for (const struct cli_verb *verb = verbs; verb->name; verb++)
 		cli_nearest_try(&nearest, verb->name);
 	if (nearest.name)

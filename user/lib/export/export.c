@@ -7,9 +7,13 @@
 #include "export/list.h"
 
 static const struct kb_export *const exports[] = {
+#ifndef KBARMAN_WITHOUT_heph
 	&kb_export_heph,
+#endif
 	&kb_export_annotate,
+#ifndef KBARMAN_WITHOUT_tptp
 	&kb_export_tptp,
+#endif
 	&kb_export_folded,
 	&kb_export_flamegraph,
 	&kb_export_perfetto,

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A build may leave out parts (`make user WITHOUT="stat tptp"`): each of them by itself, and all at once."""
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TREE = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(HERE, "../lib"))
+
+import tap  # noqa: E402  pylint: disable=wrong-import-position
+
+VERBS = {"query", "stat"}
+FORMATS = {"heph", "tptp"}
+PARTS = sorted(VERBS | FORMATS)
+
+
+def make(*words):
+    # what a make that runs this was told is not for this one
+    other = ("MAKEFLAGS", "MAKEOVERRIDES", "MAKELEVEL", "MFLAGS", "ARCH", "CROSS_COMPILE")
+    env = {key: value for key, value in os.environ.items() if key not in other}
+    return subprocess.run(["make", "-C", TREE, *words], env=env, capture_output=True, text=True, check=False,
+                          timeout=tap.HANG * 4)
+
+
+def build(*parts):
+    """The tool without them. What is the same in all builds is compiled once."""
+    tool = f"build/without-{'-'.join(sorted(parts))}/kbarman"
+    done = make(tool, f"WITHOUT={' '.join(parts)}")
+    assert done.returncode == 0, done.stderr[-2000:]
+    return os.path.join(TREE, tool)
+
+
+def run(tool, *args):
+    return subprocess.run([tool, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                          timeout=tap.HANG)
+
+
+def check(tool, parts):
+    listed = set(re.findall(r"^  (\w+) +\S", run(tool, "help").stdout, re.M))
+    everything = set(re.findall(r"^  (\w+) +\S", tap.run("help").stdout, re.M))
+    assert everything - listed == VERBS & parts, listed
+    for verb in VERBS & parts:
+        for args in (verb, "x.cap"), ("help", verb), (verb, "--list-options"):
+            done = run(tool, *args)
+            assert (done.returncode, done.stdout) == (2, ""), done
+            assert done.stderr.endswith(f": this kbarman was built without '{verb}': use another build\n"), done
+    for verb in listed - {"help"}:
+        assert run(tool, verb, "--help").stdout.startswith("usage: "), verb
+    features = run(tool, "version", "-j").stdout
+    for name in FORMATS:
+        there = name not in parts
+        assert (f'{{"kind":"export","name":"{name}"' in features) == there, features
+        assert (f"{name.upper()} trace".lower() in features.lower()) == there, features
+        help_of_formats = run(tool, "convert", "--help").stdout
+        assert bool(re.search(rf"^  {name} ", help_of_formats, re.M)) == there, help_of_formats
+    for name in FORMATS & parts:
+        done = run(tool, "convert", "--to", name, os.devnull)
+        assert done.returncode == 2 and name in done.stderr, done
+
+
+def each_part_can_be_left_out(tmp):  # pylint: disable=unused-argument
+    for part in PARTS:
+        check(build(part), {part})
+
+
+def all_parts_can_be_left_out(tmp):  # pylint: disable=unused-argument
+    check(build(*PARTS), set(PARTS))
+
+
+def a_part_that_there_is_not_ends_the_build(tmp):  # pylint: disable=unused-argument
+    done = make("--dry-run", "user", "WITHOUT=stat none")
+    assert done.returncode and "the parts that can be left out are" in done.stderr, done
+    assert sorted(re.search(r"left out are ([\w ]+)", done.stderr)[1].split()) == PARTS, done.stderr
+
+
+if __name__ == "__main__":
+    tap.main(globals())
