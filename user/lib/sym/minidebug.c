@@ -8,19 +8,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "sym/lzma.h"
 #include "sym/minidebug.h"
 
 #define MAX_UNPACKED	(64U << 20)	/* bytes; real ones have a few hundred KiB */
 #define MAX_MEMORY	(128U << 20)	/* of the decompressor */
-#define LZMA_OK		0
-#define LZMA_BUF_ERROR	10		/* the output is too small, or the input is cut off */
 
-/* As in lzma/container.h. The last arguments are in and out positions and sizes. */
-typedef int (*buffer_decode)(uint64_t *memory_limit, uint32_t flags, const void *allocator,
-			     const uint8_t *in, size_t *in_at, size_t in_size, uint8_t *out,
-			     size_t *out_at, size_t out_size);
-
-static buffer_decode decode;
+static kb_lzma_decode decode;
 
 /* Decompress, with a growing buffer. */
 static int unpack(const void *data, size_t size, uint8_t **out, size_t *unpacked)
@@ -36,13 +30,13 @@ static int unpack(const void *data, size_t size, uint8_t **out, size_t *unpacked
 		if (!buffer)
 			return -ENOMEM;
 		ret = decode(&limit, 0, NULL, data, &in_at, size, buffer, &out_at, room);
-		if (ret == LZMA_OK) {
+		if (ret == KB_LZMA_OK) {
 			*out = buffer;
 			*unpacked = out_at;
 			return 0;
 		}
 		free(buffer);
-		if (ret != LZMA_BUF_ERROR || room == MAX_UNPACKED)
+		if (ret != KB_LZMA_BUF_ERROR || room == MAX_UNPACKED)
 			return -EBADMSG;
 		room = room < MAX_UNPACKED / 4 ? room * 4 : MAX_UNPACKED;
 	}
