@@ -206,7 +206,7 @@ $(GUEST)/%.sh: selftests/cli/%.sh
 	@mkdir -p $(@D)
 	cp $< $@
 
-$(GUEST)/examples.txt: selftests/lib/examples.py README.md $(wildcard user/man/*)
+$(GUEST)/examples.txt: selftests/lib/examples.py README.md $(wildcard docs/*.md docs/*/*.md user/man/*)
 	@mkdir -p $(@D)
 	python3 $< device >$@
 

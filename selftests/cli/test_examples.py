@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 sys.path.insert(0, HERE)
 import tap
 import viewers
-from examples import COMMAND, examples, mentions, needs_device
+from examples import COMMAND, FLEET, examples, mentions, needs_device
 from make_capture import Maker
 from test_annotate_socket import own_network
 
@@ -179,7 +179,7 @@ def examples_that_read_files_work_as_they_are_written(tmp):
 def examples_that_record_are_run_in_a_vm(tmp):
     """By name; the list that goes into the VM is made by the same program."""
     wanted = [(place, example) for place, example in all_examples()
-              if needs_device(example) and not place.startswith("docs/")]
+              if needs_device(example) and not place.startswith(FLEET)]
     for place, example in wanted:
         print(f"# in the VM: {place}: {example}")
     listed = subprocess.run([sys.executable, os.path.join(TREE, "selftests", "lib", "examples.py"),

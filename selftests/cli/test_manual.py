@@ -32,7 +32,8 @@ def pages_have_no_warnings(tmp):
 
 def references_lead_to_pages_that_are_there(tmp):
     there = {os.path.basename(page) for page in PAGES}
-    for page in [*PAGES, os.path.join(TREE, "README.md")]:
+    markdown = glob.glob(os.path.join(TREE, "docs", "**", "*.md"), recursive=True)
+    for page in [*PAGES, os.path.join(TREE, "README.md"), *markdown]:
         text = read(page).replace("\\-", "-")
         named = {f"{name}.{section}" for name, section in
                  re.findall(r"\b(kbarman(?:-\w+|d(?:\.conf)?)?)[ \"]*\((\d)\)", text)}

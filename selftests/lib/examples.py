@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The examples of README.md, docs/ and the manual, as they are written there.
 
+Those of docs/testing/ are of programs that are not here.
+
 Usage: examples.py device      those that need /dev/kbarman, a line each: PLACE<tab>COMMAND
 
 An example is a line of a code block (in README.md also a word in backticks) with a `kbarman VERB`
@@ -18,6 +20,8 @@ COMMAND = re.compile(r"(?:^|[|;&]\s*)(?:build/)?kbarman ([a-z]+)\b(?!:)")
 MENTIONED = re.compile(r"(?:^|[\s(;|&'`])(?:build/)?kbarman ([a-z]+)((?: [^|;&<>`#\n]*)?)", re.M)
 # Verbs that speak to the module; the others read files.
 DEVICE = {"record", "annotate", "snapshot", "flight", "top", "stat", "list", "doctor"}
+# Its commands are those of several machines: selftests/cli/test_fleet_page.py
+FLEET = "docs/fleet.md:"
 
 
 def of_readme(path):
@@ -47,12 +51,12 @@ def of_manual(path):
 
 def pages(tree, *patterns):
     """The paths of these pages, and of the manual."""
-    return [path for pattern in (*patterns, "user/man/*") for path in sorted(glob.glob(os.path.join(tree, pattern)))]
+    return [path for pattern in (*patterns, "user/man/*") for path in sorted(glob.glob(os.path.join(tree, pattern), recursive=True))]
 
 
 def mentions(tree=TREE):
     """(place, verb, options) of each command on any page, also in the middle of a sentence."""
-    for path in pages(tree, "*.md", "NEWS", "docs/*.md"):
+    for path in pages(tree, "*.md", "NEWS", "docs/**/*.md"):
         with open(path, encoding="utf-8") as file:
             text = file.read()
         if "/man/" in path:
@@ -74,7 +78,7 @@ def unroffed(line):
 
 def examples(tree=TREE):
     """(place, command) of each; the same command may be in several places."""
-    for path in pages(tree, "README.md", "docs/*.md"):
+    for path in pages(tree, "README.md", "docs/*.md", "docs/adding/*.md", "docs/design/*.md"):
         reader = of_readme if path.endswith(".md") else of_manual
         for line, command in reader(path):
             # what stands behind it is said to people
@@ -92,5 +96,5 @@ def needs_device(command):
 if __name__ == "__main__":
     assert sys.argv[1:] == ["device"], __doc__
     for where, what in examples():
-        if needs_device(what) and not where.startswith("docs/"):
+        if needs_device(what) and not where.startswith(FLEET):
             print(f"{where}\t{what}")

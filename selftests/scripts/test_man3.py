@@ -158,7 +158,8 @@ def references_lead_to_pages_that_are_there(tmp):
     place = written(tmp)
     there = set(os.listdir(place)) | set(os.listdir(os.path.join(ROOT, "user", "man")))
     pages = [os.path.join(place, name) for name in os.listdir(place)]
-    for page in [*pages, os.path.join(ROOT, "README.md"), os.path.join(ROOT, "user/man/kbarman.1")]:
+    for page in [*pages, os.path.join(ROOT, "docs/README.md"), os.path.join(ROOT, "docs/programs.md"),
+                 os.path.join(ROOT, "user/man/kbarman.1")]:
         text = re.sub(r"\\f.", "", read(page)).replace("\\-", "-")
         named = {f"{name}.{section}" for name, section in
                  re.findall(r"\b((?:lib)?kbarman(?:-\w+)?)[ \"]*\((\d)\)", text)}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What stands on several pages is the same on each, and what they list is what there is.
 
-README.md has the figures; whoever repeats one there or elsewhere is compared with it."""
+docs/costs.md has the figures; whoever repeats one elsewhere is compared with it."""
 import glob
 import os
 import re
@@ -14,7 +14,13 @@ import tap
 
 # The tracers as the pages call them.
 TRACERS = "BPF ring buffer", "LTTng", "ftrace", "perf"
-# From the word of a machine on: what README.md's table of costs calls the row of the other one.
+# Words that a page may have; what needs more is a page of its own in docs/.
+WORDS = {"README.md": 1500, "CONTRIBUTING.md": 1500, "ARCHITECTURE.md": 2500}
+# Words that pages use in a sense of our own: who uses one explains it in docs/glossary.md.
+TERMS = """agent awake bundle capture chosen collector delay detail fact gap halt late lost mark moment part piece raised
+    ring row series session slice source trace trigger turn payer condemned buried disowned""".split()
+TERMS = [*TERMS, "call chain", "overwrite mode", "sparse stack"]
+# From the word of a machine on: what the table of costs calls the row of the other one.
 ROWS = {"switch": "added to a context switch", "arm64": "the same on arm64", "wakeup": "added to a wakeup"}
 
 
@@ -35,8 +41,8 @@ def row(text, begin):
 
 
 def costs(which):
-    """{tracer: instructions} of a row of README.md; "probe" is an empty one."""
-    cell, = row(read("README.md"), ROWS[which])
+    """{tracer: instructions} of a row of the costs; "probe" is an empty one."""
+    cell, = row(read("docs/costs.md"), ROWS[which])
     ours, probe = re.match(r"(\d+) instructions, (\d+) of which an empty probe takes", cell).groups()
     found = {"kbarman": int(ours), "probe": int(probe)}
     for tracer in TRACERS:
@@ -48,23 +54,24 @@ def number(text):
     return int(text.replace(",", ""))
 
 
-def costs_beside_others_are_those_of_the_readme(tmp):
+def costs_beside_others_are_the_same_in_the_manual(tmp):
     page, switch = manual("kbarman-perf.7"), costs("switch")
-    cell, = row(read("README.md"), "bytes a switch")
+    cell, = row(read("docs/costs.md"), "bytes a switch")
     sizes = {"kbarman": int(cell.split(";")[0])}
     sizes.update((tracer, int(re.search(rf"\b{tracer} (\d+)", cell)[1])) for tracer in TRACERS)
     for tracer, size in sizes.items():
         said = re.search(rf"^{tracer}\t(\d+)\t(\d+)$", page, re.M)
         assert [int(word) for word in said.groups()] == [switch[tracer], size], (tracer, said)
     assert f"An empty probe takes {switch['probe']} of these instructions" in page
-    texts, = row(read("README.md"), "records a second as text")
+    texts, = row(read("docs/costs.md"), "records a second as text")
     ours, perf = re.search(r"`script` ([\d.]+) M,.*`perf script` ([\d.]+) M", texts).groups()
+    assert f"costs {switch['kbarman']} instructions more" in " ".join(read("README.md").split())
     text = " ".join(page.split())
     assert f".B kbarman script {ours} million, .B perf script {perf} million" in text, (ours, perf)
 
 
 def parts_of_others_are_divided_right(tmp):
-    cell, = row(read("README.md"), "kbarman's part of these")
+    cell, = row(read("docs/costs.md"), "kbarman's part of these")
     for tracer, name in (("BPF ring buffer", "BPF's ring buffer"), ("LTTng", "LTTng"), ("ftrace", "ftrace"),
                          ("perf", "perf")):
         parts = re.search(rf"((?:[\d.]+(?:, | and )?)+) of {name}", cell)[1]
@@ -81,7 +88,7 @@ def what_a_session_costs_is_the_same_for_security(tmp):
 
 
 def what_the_agent_costs_is_the_same_for_a_fleet(tmp):
-    cell, = row(read("README.md"), "added by `kbarmand`")
+    cell, = row(read("docs/costs.md"), "added by `kbarmand`")
     instructions, part, switches, memory = re.match(
         r"(\d+) instructions; ([\d.]+) % of a CPU at ([\d,]+) switches a second, ([\d.]+) MiB$", cell).groups()
     page = " ".join(read("docs/fleet.md").split())
@@ -94,8 +101,8 @@ def verbs():
 
 
 def verbs_are_those_of_the_tool(tmp):
-    table = re.search(r"^\| verb \| what it does \|\n(.*?)\n\n", read("README.md"), re.M | re.S)[1]
-    listed = {word for line in table.splitlines() for word in re.findall(r"`(\w+)`", line.split("|")[1])}
+    table = re.search(r"^\| question \| verb \|\n(.*?)\n\n", read("README.md"), re.M | re.S)[1]
+    listed = {word for line in table.splitlines() for word in re.findall(r"`(\w+)\b", line.split("|")[2])}
     own = {"help", "version"}
     assert listed == verbs() - own, listed ^ (verbs() - own)
     first = manual("kbarman.1")
@@ -106,7 +113,7 @@ def verbs_are_those_of_the_tool(tmp):
 def formats_are_those_of_the_tool(tmp):
     formats = set(re.findall(r"kb_export_(\w+);", read("user/lib/export/list.h")))
     assert len(formats) > 10
-    table = re.search(r"^\| `--to` \| open it with .*?\n\n", read("README.md"), re.M | re.S)[0].rstrip()
+    table = re.search(r"^\| `--to` \| open it with .*?\n(?:\n|\Z)", read("docs/viewers.md"), re.M | re.S)[0].rstrip()
     viewers = {word for line in table.splitlines()[2:] for word in re.findall(r"`(\w+)`", line.split("|")[1])}
     assert viewers == formats - {"annotate", "heph", "tptp"}, viewers ^ formats
     said = re.search(r"^convert\t.*\t(\d+) formats$", manual("kbarman-perf.7"), re.M)
@@ -118,10 +125,10 @@ def formats_are_those_of_the_tool(tmp):
 
 def machines_of_call_chains_are_the_same(tmp):
     names = r"((?:\w+, )+\w+ and \w+)"
-    readme = re.search(rf"The user's part\s+exists on {names}", " ".join(read("README.md").split()))[1]
+    limits = re.search(rf"The user's part\s+exists on {names}", " ".join(read("docs/limits.md").split()))[1]
     page = " ".join(manual("kbarman-perf.7").split())
     said = re.search(rf"user's part of call chains is on {names}", page)[1]
-    assert said == readme, (said, readme)
+    assert said == limits, (said, limits)
 
 
 def kernels():
@@ -133,9 +140,9 @@ def kernels():
 def kernels_are_those_that_scripts_know(tmp):
     versions = sorted({tuple(map(int, version.split("."))) for _, version, _ in kernels() if version != "any"})
     span = "Linux {}.{} to {}.{}".format(*versions[0], *versions[-1])
-    for page in "README.md", "NEWS":
+    for page in "README.md", "docs/kernels.md", "NEWS":
         assert span in read(page), (page, span)
-    matrix = re.search(r"<!-- matrix -->\n(.*?)<!-- end of matrix -->", read("README.md"), re.S)[1]
+    matrix = re.search(r"<!-- matrix -->\n(.*?)<!-- end of matrix -->", read("docs/kernels.md"), re.S)[1]
     rows = set(re.findall(r"^\| (\w+-[\w.-]+) \|", matrix, re.M))
     targets = {f"{arch}-{flavour}" for flavour, _, archs in kernels() for arch in archs}
     assert rows == targets, rows ^ targets
@@ -144,12 +151,84 @@ def kernels_are_those_that_scripts_know(tmp):
 def limits_are_those_of_the_source(tmp):
     most = int(re.search(r"sessions_most = (\d+);", read("kmod/sessions/sessions.c"))[1])
     words = {8: "eight", 16: "sixteen"}
-    for page in "README.md", "NEWS":
+    for page in "docs/limits.md", "NEWS":
         assert f"Up to {words[most]} " in read(page), page
     agent = re.search(r"Rows for tasks \(default (\d+)\)", read("user/man/kbarmand.conf.5"))[1]
     record = re.search(r"^Default: (\d+), or 16 for each CPU", read("user/man/kbarman-record.1"), re.M)[1]
-    readme = re.search(r"has room for ([\d,]+) tasks", read("README.md"))[1]
-    assert int(agent) == int(record) == number(readme), (agent, record, readme)
+    limits = re.search(r"has room for ([\d,]+) tasks", read("docs/limits.md"))[1]
+    assert int(agent) == int(record) == number(limits), (agent, record, limits)
+
+
+def pages():
+    return ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md",
+            *sorted(os.path.relpath(path, ROOT) for path in
+                    glob.glob(os.path.join(ROOT, "docs", "**", "*.md"), recursive=True))]
+
+
+def pages_end(tmp):
+    for page, most in WORDS.items():
+        words = len(read(page).split())
+        assert words <= most, (page, words)
+
+
+def links_lead_somewhere(tmp):
+    for page in pages():
+        for link in re.findall(r"\]\(([^)\s]+)\)", read(page)):
+            path = os.path.normpath(os.path.join(ROOT, os.path.dirname(page), link.split("#")[0]))
+            assert "://" in link or os.path.exists(path), (page, link)
+
+
+def every_page_is_in_an_index(tmp):
+    linked = {os.path.normpath(os.path.join(os.path.dirname(index), link)) for index in
+              ("README.md", "docs/README.md", "CONTRIBUTING.md") for link in re.findall(r"\]\(([^)\s]+)\)", read(index))}
+    assert set(pages()) <= linked | {"README.md"}, set(pages()) - linked
+
+
+def paths_that_pages_name_are_there(tmp):
+    checked = 0
+    for page in pages():
+        for path in re.findall(r"`((?:kmod|user|selftests|scripts|packaging|docs)/[^\s`]*)`", read(page)):
+            if not re.search(r"NAME|[*…{]", path):
+                # a program is called as its source
+                assert any(os.path.exists(os.path.join(ROOT, path + end)) for end in ("", ".c")), (page, path)
+                checked += 1
+    assert checked > 100, checked
+
+
+def sources():
+    """{path: text} of what the module, the library, the tool and their tests are made of."""
+    found = {}
+    for top in "kmod", "user", "selftests/lib":
+        for where, _, names in os.walk(os.path.join(ROOT, top)):
+            for name in names:
+                path = os.path.relpath(os.path.join(where, name), ROOT)
+                if "/man/" in path or name.endswith((".c", ".h", ".py", ".bash")) or name == "_kbarman":
+                    found[path] = read(path)
+    return found
+
+
+def the_page_of_event_sources_names_all_places(tmp):
+    """Those of a source that exists, whose words it says to search for."""
+    page = read("docs/adding/event-source.md")
+    words = re.search(r"search for its words \(([^)]*)\)", page)[1].replace("`", "").split()
+    words = [word.strip(",") for word in words]
+    assert len(words) >= 4, words
+    word = re.compile("|".join(re.escape(text) if text[0] == '"' else rf"\b{text}\b" for text in words))
+    places = {path for path, text in sources().items() if word.search(text)}
+    named = set(re.findall(r"`([\w./-]+/[\w.-]+)`", page))
+    assert len(places) > 15 and places <= named, places - named
+
+
+def the_glossary_has_the_terms_that_pages_use(tmp):
+    glossary = re.findall(r"^\| \*\*([\w ]+)\*\* \|", read("docs/glossary.md"), re.M)
+    assert 10 < len(glossary) <= 30 and glossary == sorted(glossary), glossary
+    manuals = [path for path in sources() if "/man/" in path]
+    text = "\n".join(read(path) for path in [*pages(), "NEWS", *manuals] if path != "docs/glossary.md")
+    for term in TERMS:
+        used = re.search(rf"\b{term}s?\b", text, re.I)
+        assert not used or term in glossary, (term, text[used.start() - 80:used.end() + 80])
+    for word in glossary:
+        assert re.search(rf"\b{word}s?\b", text, re.I), word
 
 
 if __name__ == "__main__":
