@@ -10,6 +10,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 sys.path.insert(0, HERE)
+import preload
 import tap
 import test_record as recorder
 
@@ -26,9 +27,9 @@ def is_stopped(child):
         return stat.read().rsplit(")", 1)[1].split()[0] == "T"
 
 
-def flight(tmp, *args, **settings):
-    return subprocess.Popen([tap.KBARMAN, "flight", *args], cwd=tmp, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True,
+def flight(tmp, *args, output=subprocess.PIPE, **settings):
+    return subprocess.Popen([tap.KBARMAN, "flight", *args], cwd=tmp, stdout=output,
+                            stderr=output, text=True,
                             env={**recorder.fake(**settings), "KBARMAN_RUNTIME_DIR": tmp})
 
 
@@ -65,6 +66,43 @@ def a_recorder_that_runs_is_found(tmp):
     runs.terminate()
     runs.communicate()
     assert flight(tmp, "status").wait() == 1
+
+
+# The child that decodes files begins with this call, before it closes what it has of the recorder.
+LATE_CHILD = """
+#include <stdlib.h>
+#include <unistd.h>
+int setsid(void)
+{
+	close(creat(getenv("CHILD_IS_THERE"), 0600));
+	while (!access(getenv("CHILD_WAITS"), F_OK))
+		usleep(10000);
+	return 0;
+}
+"""
+
+
+def a_recorder_can_begin_while_a_child_of_the_last_one_still_ends(tmp):
+    waits, there, pid_file = (os.path.join(tmp, name) for name in ("waits", "there", "kbarman-flight.pid"))
+    open(waits, "wb").close()
+    late = preload.build(tmp, "late", LATE_CHILD)
+    first = flight(tmp, "run", output=subprocess.DEVNULL, FAKE_RATE=1, CHILD_WAITS=waits,
+                   CHILD_IS_THERE=there, LD_PRELOAD=f"{recorder.FAKE}:{late}")
+    try:
+        wait_until(lambda: os.path.exists(there), first)
+        first.kill()
+        first.wait()
+        second = flight(tmp, "run", FAKE_RATE=1)
+
+        def second_runs():
+            with open(pid_file, encoding="ascii") as file:
+                return file.read() == f"{second.pid}\n"
+        wait_until(second_runs, second)
+        second.terminate()
+        said = second.communicate()[1]
+        assert second.returncode == 0, said
+    finally:
+        os.unlink(waits)
 
 
 if __name__ == "__main__":

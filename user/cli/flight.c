@@ -197,7 +197,10 @@ static void hold_signals(void)
 	sigprocmask(SIG_BLOCK, &mask, NULL);
 }
 
-/* Runs in the recorder itself. The descriptor stays open until the recorder ends. */
+/*
+ * Runs in the recorder itself. The descriptor stays open until the recorder ends. The lock is that of the
+ * process: children that have not closed the descriptor yet when the recorder ends do not hold the lock.
+ */
 static int hold_pid_file(void)
 {
 	struct flock lock = { .l_type = F_WRLCK };
@@ -211,7 +214,7 @@ static int hold_pid_file(void)
 	fd = kb_create(AT_FDCWD, run_path("flight.pid"), KB_CREATE_SAME, 0644);
 	if (fd < 0)
 		return cli_fail("can't write %s: %s", run_path("flight.pid"), strerror(-fd));
-	if (fcntl(fd, F_OFD_SETLK, &lock))
+	if (fcntl(fd, F_SETLK, &lock))
 		return cli_fail("a flight recorder runs already: stop it with 'kbarman flight "
 				"stop'");
 	length = snprintf(text, sizeof(text), "%d\n", getpid());
