@@ -22,7 +22,8 @@ WAKING = 1
 START = 5000        # ns, of the recording: the first record, as its facts do not say when it began
 # In seconds, for the tool, and in ns.
 TIMES = [("0.0005,0.0012", 500_000, 1_200_000), (",0.0003", 0, 300_000), ("0.001,", 1_000_000, 10**18),
-         ("0,0", 0, 0), ("5,6", 5 * 10**9, 6 * 10**9)]
+         ("0,0", 0, 0), ("5,6", 5 * 10**9, 6 * 10**9), ("500us,1.2ms", 500_000, 1_200_000),
+         (",300000ns", 0, 300_000)]
 Filter = collections.namedtuple("Filter", "options cpus task tid time", defaults=[None] * 4)
 FILTERS = [
     Filter(("-C", "1"), cpus={1}), Filter(("--cpu", "0,2"), cpus={0, 2}), Filter(("-C", "7"), cpus={7}),
@@ -348,6 +349,9 @@ CLOCKS = [
     ("EST5", "17:13:20.000505,17:13:20.001205", "0.0005,0.0012"),
     ("EST5", "2023-11-14 17:13:20.000505,2023-11-14T22:13:20.001205Z", "0.0005,0.0012"),
     ("XXX-2", "00:13:20.000505,2023-11-15 00:13:20.001205", "0.0005,0.0012"),
+    ("EST5", "2023-11-14T23:13:20.000505+01:00,2023-11-14 16:43:20.001205-0530", "0.0005,0.0012"),
+    ("EST5", "2023-11-15T12:13:20.000505+14,@1700000000.001205", "0.0005,0.0012"),
+    ("UTC0", "@1700000000.001005,", "0.001,"), ("UTC0", "@1700000005,@1700000006s", "5,6"),
     # midnight is the beginning
     ("XXX-1:46:40", "23:59:59,00:00:00.000305", ",0.0003"), ("XXX-1:46:40", "23:59,00:00:01", ","),
     # each time alone is nearest to the beginning on another day
@@ -390,7 +394,8 @@ def wrong_values_are_refused_by_all(tmp):
         for bad, word in (("--time=10:00,09:00", "FROM,TO"), ("--time=10:00Z,", "FROM,TO"),
                           ("--time=24:00,", "FROM,TO"), ("--time=2023-11-31T,", "FROM,TO"),
                           ("--time=2023-11-31 10:00,", "FROM,TO"), ("--time=,2023-02-29T10:00Z", "FROM,TO"),
-                          ("--time=2,1", "FROM,TO"), ("--time=1", "FROM,TO"), ("--time=a,b", "FROM,TO"),
+                          ("--time=2,1", "FROM,TO"), ("--time=1x,", "FROM,TO"), ("--time=@,", "FROM,TO"), ("--time=-1s,", "FROM,TO"),
+                          ("--time=2023-11-14T10:00+15:00,", "FROM,TO"), ("--time=2023-11-14T10:00+1,", "FROM,TO"), ("--time=1", "FROM,TO"), ("--time=a,b", "FROM,TO"),
                           ("--tid=x", "number"), ("--cpu=0-", "0-"), ("-Cx", "x")):
             done = tap.run(*verb, bad, path)
             assert done.returncode == 2 and word in done.stderr and not done.stdout, (verb, done)

@@ -584,7 +584,7 @@ def wrong_uses_are_refused(tmp):
             (["--openmetrics", "0", "--otlp", "http://h"], "sends nothing"),
             (["--openmetrics", "0", "--spool", tmp], "sends nothing"),
             (["--openmetrics", ""], "[HOST:]PORT"), (["--openmetrics", "70000", path], "at most 65535"),
-            (["--openmetrics", "0", "--interval", "0"], "give seconds"),
+            (["--openmetrics", "0", "--interval", "0"], "give a time from 100ms to 1d"),
             (["--openmetrics", "0", "--interval", "1", path], "not for FILEs"),
             (["--interval", "1", path], "is for --openmetrics"),
             (["--openmetrics", os.path.join(tmp, "no/file"), path], "can't write")):

@@ -683,8 +683,8 @@ def wrong_uses_are_refused(tmp):
             (["--otlp", "http://h", "--header", "x"], "this is no header"),
             (["--otlp", "http://h", "--header", "@/none"], "/none"),
             (["--otlp", "http://h", "--resource", "x"], "give KEY=VALUE"),
-            (["--otlp", "http://h", "--retry", "-1"], "give seconds"),
-            (["--otlp", "http://h", "--timeout", "0"], "give seconds"),
+            (["--otlp", "http://h", "--retry", "-1"], "give a time"),
+            (["--otlp", "http://h", "--timeout", "0"], "give a time from 1ms to 1d"),
             (["--otlp", "http://h", "--spool-size", "x"], "give a number of bytes"),
             (["--otlp", "http://h", "--spool-only"], "give --spool as well")):
         result = tap.run("push", *args, *([] if "--spool-only" in args else [path]))

@@ -74,7 +74,7 @@ def wrong_values_are_named(tmp):
             "-m": ["0", "x", "-1", "4Q", "99999999999G"],
             "--mode": ["", "fast"],
             "--counters": ["", "0", "x", "switch,", "switches", "switch,0", "10001", "10,switch"],
-            "--rotate": ["", "0", "x", "9", "60001"],
+            "--rotate": ["", "0", "x", "9", "9ms", "60001", "61s", "1m1s"],
             "--call-graph": ["", "dwarf", "lbr"],
             "--max-stack": ["", "0", "x", "1025"],
             "--max-tasks": ["", "0", "x", "262145"],

@@ -370,7 +370,7 @@ def wrong_usage_is_told(tmp):
                            (("--per-core", "true"), "--per-core needs"),
                            (("-C", "65535", "true"), "CPU 65535 is not online"),
                            (("-C", "", "true"), "-C"),
-                           (("--rotate", "0", "true"), "from 1 to"),
+                           (("--rotate", "0", "true"), "from 1ms to 10s"),
                            (("-a", "-A", "--per-core", "true"), "one of -A"),
                            (("--append", "true"), "file of -o"), (("-x", "", "true"), "-x,"),
                            (("-e", "cycles:x", "true"), "'x' are no modifiers"),

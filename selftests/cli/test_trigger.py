@@ -385,11 +385,11 @@ def bad_wishes_are_refused(tmp):
     open(os.path.join(tmp, "file"), "wb").close()
     for args, says in (
             (["--trigger", "late>5ms"], "write one like latency>5ms"),
-            (["--trigger", "latency>5"], "a number with ns, us, ms or s"),
+            (["--trigger", "latency>5"], "a number with ns, us, ms, s, m or h"),
             (["--trigger", "mark:x", "--mode", "stream"], "leave out --mode stream"),
             (["--trigger", "mark:x", "--poll", "a=/dev/null"], "leave them out"),
             (["--trigger", "mark:x", "--annotate-socket"], "leave them out"),
-            (["--trigger", "mark:x", "--after", "5"], "give a time"),
+            (["--trigger", "mark:x", "--after", "5x"], "give a time from 0s to 1d"),
             (["--trigger", "mark:x", "--every", "-1s"], "give a time"),
             (["--trigger", "mark:x", "--before", "2d"], "give a time"),
             (["--trigger", "mark:x", "-o", "file"], "give a folder"),

@@ -155,7 +155,7 @@ static void errors(void)
 	is_wrong("[session a]\ncpus = 0-\n", "conf:2: cpus = 0-: ", "a_bad_list_of_cpus_is_told");
 	is_wrong("[session a]\nsample = -1\n", "conf:2: sample = -1: not a number from 0 to 100000",
 		 "a_bad_number_is_told");
-	is_wrong("[session a]\nfile_time = soon\n", "conf:2: file_time = soon: not a time, as in 30s",
+	is_wrong("[session a]\nfile_time = soon\n", "conf:2: file_time = soon: not a time in whole seconds, as in 30s",
 		 "a_bad_time_is_told");
 	is_wrong("[session a]\nfile_time = 0\n", "conf:2: file_time = 0: give a time from 1s",
 		 "a_time_out_of_range_is_told");

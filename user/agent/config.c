@@ -10,7 +10,9 @@
 #include <kbarman/perf_events.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/disk.h"
+#include "base/duration.h"
 #include "base/hash.h"
 #include "base/size.h"
 #include "config.h"
@@ -202,14 +204,14 @@ static void take_triggers(struct reader *r, const char *value)
 
 static void take_duration(struct reader *r, uint64_t *to, const char *key, const char *value)
 {
-	unsigned long long seconds;
+	uint64_t ns;
 
-	if (!kb_duration_parse(value, &seconds))
-		wrong(r, "%s = %s: not a time, as in 30s, 5m, 1h", key, value);
-	else if (seconds < 1 || seconds > 86400)
+	if (!kb_duration_parse(value, KB_NS_PER_S, &ns) || ns % KB_NS_PER_S)
+		wrong(r, "%s = %s: not a time in whole seconds, as in 30s, 5m, 1h", key, value);
+	else if (ns < KB_NS_PER_S || ns > 86400 * KB_NS_PER_S)
 		wrong(r, "%s = %s: give a time from 1s to 1d", key, value);
 	else
-		*to = seconds;
+		*to = ns / KB_NS_PER_S;
 }
 
 /* ---- keys ---- */

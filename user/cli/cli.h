@@ -121,6 +121,15 @@ struct cli_usage {
  */
 int cli_getopt(int argc, char **argv, const struct cli_usage *usage);
 
+/*
+ * Parses the value of @option, a length of time from @least to @most ns (base/duration.h). A number
+ * without a unit is in units of @unit_ns. Returns 0, or an exit status after a message.
+ */
+int cli_take_duration(const char *option, const char *value, uint64_t unit_ns, uint64_t least,
+		      uint64_t most, uint64_t *ns);
+/* The same in whole milliseconds, which is also the unit of a number without one. */
+int cli_take_ms(const char *option, const char *value, uint64_t least, uint64_t most, uint64_t *ms);
+
 /* Returns -1 with -q, else how often -v was given: cli_quiet(), cli_louder(). */
 int cli_verbosity(void);
 void cli_quiet(void);

@@ -7,9 +7,10 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/duration.h"
 #include "filters.h"
 
-#define SECONDS_MAX	1e9
+#define SECONDS_MAX	UINT64_C(1000000000)
 #define NOON_NS		(43200 * KB_NS_PER_S)
 
 /* Local time, or UTC with a Z behind it, as seconds since 1970. */
@@ -31,10 +32,34 @@ static bool since_1970(struct tm *tm, bool utc, time_t *seconds)
 	return true;
 }
 
-/* "[YYYY-MM-DD ]HH:MM[:SS[.FRACTION]][Z]", with a T instead of the blank, too. */
+/* "Z", "+01:00", "+0100" or "+01": the seconds by which the clocks there are ahead of UTC. */
+static bool parse_zone(const char *text, int *ahead)
+{
+	int digits[4] = { 0 };
+	size_t nr = 0;
+
+	*ahead = 0;
+	if (!strcmp(text, "Z"))
+		return true;
+	if (*text != '+' && *text != '-')
+		return false;
+	for (const char *at = text + 1; *at; at++) {
+		if (*at == ':' && at == text + 3)
+			continue;
+		if (*at < '0' || *at > '9' || nr == 4)
+			return false;
+		digits[nr++] = *at - '0';
+	}
+	*ahead = 3600 * (10 * digits[0] + digits[1]) + 60 * (10 * digits[2] + digits[3]);
+	if (*text == '-')
+		*ahead = -*ahead;
+	return (nr == 2 || nr == 4) && abs(*ahead) <= 14 * 3600;
+}
+
+/* "[YYYY-MM-DD ]HH:MM[:SS[.FRACTION]][ZONE]", with a T instead of the blank, too. */
 static bool parse_clock(const char *text, size_t length, uint64_t *ns, enum kb_filter_clock *clock)
 {
-	int date = 0, end = 0, year, month, day, hour, minute;
+	int date = 0, end = 0, year, month, day, hour, minute, ahead = 0;
 	char copy[48], *rest, separator;
 	double seconds = 0;
 	struct tm tm;
@@ -59,7 +84,7 @@ static bool parse_clock(const char *text, size_t length, uint64_t *ns, enum kb_f
 	if (*rest == ':')
 		seconds = strtod(rest + 1, &rest);
 	/* a time of the day has no zone: the local one is meant */
-	if (!(seconds >= 0 && seconds < 61) || strcmp(rest, date && *rest ? "Z" : ""))
+	if (!(seconds >= 0 && seconds < 61) || (*rest && (!date || !parse_zone(rest, &ahead))))
 		return false;
 	tm = (struct tm){ .tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day,
 			  .tm_hour = hour, .tm_min = minute };
@@ -67,22 +92,23 @@ static bool parse_clock(const char *text, size_t length, uint64_t *ns, enum kb_f
 	/* a day that its month does not have becomes one of the next month */
 	if (!since_1970(&tm, !date || *rest, &whole) || tm.tm_mday != day)
 		return false;
+	whole -= ahead;
 	/* 1970 begins earlier in the east than in UTC */
 	whole = whole > 0 ? whole : 0;
 	*ns = (uint64_t)whole * KB_NS_PER_S + (uint64_t)(seconds * 1e9 + 0.5);
 	return true;
 }
 
+/* A time of the clock, "@SECONDS" since 1970, or a length of time since the start of the capture. */
 static bool parse_moment(const char *text, size_t length, uint64_t *ns, enum kb_filter_clock *clock)
 {
-	double seconds;
-	char *end;
+	bool since_1970 = *text == '@';
 
 	if (memchr(text, ':', length))
 		return parse_clock(text, length, ns, clock);
-	seconds = strtod(text, &end);
-	*ns = (uint64_t)(seconds * 1e9);
-	return end == text + length && seconds >= 0 && seconds <= SECONDS_MAX;
+	if (since_1970)
+		*clock = KB_FILTER_UNIX;
+	return kb_duration_parse_part(text + since_1970, length - since_1970, KB_NS_PER_S, ns);
 }
 
 /* "FROM,TO". */
@@ -94,7 +120,7 @@ static bool parse_time(const char *text, struct kb_filter *how)
 	/* what a sandbox does not let it read later */
 	tzset();
 	how->from = 0;
-	how->until = (uint64_t)(SECONDS_MAX * 1e9);
+	how->until = SECONDS_MAX * KB_NS_PER_S;
 	how->from_clock = how->until_clock = KB_FILTER_CAPTURE;
 	if (!text[length] || (length && !parse_moment(text, length, &how->from, &how->from_clock)) ||
 	    (*to && !parse_moment(to, strlen(to), &how->until, &how->until_clock)))

@@ -23,9 +23,9 @@ enum {
 	{ OPTION_FILTER_TASK, "task", "NAME", "use only tasks with this name" }, \
 	{ OPTION_FILTER_TID, "tid", "ID", "use only this task, or the tasks of this process" }, \
 	{ OPTION_FILTER_TIME, "time", "FROM,TO", \
-	  "use only the time from FROM to TO, in seconds since the start of\n" \
-	  "the capture, or in local time: 14:03:07.2,14:03:09; either may be\n" \
-	  "left out" }
+	  "use only the time from FROM to TO since the start of the capture, as\n" \
+	  "in 1.5,1600ms, or by the clock: 14:03:07.2,14:03:09 (local), with a\n" \
+	  "date and a zone, or @SECONDS since 1970; either may be left out" }
 
 struct filters {
 	struct kb_filter how;		/* its members are set as options come */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/size.h"
 #include "cli.h"
@@ -45,19 +46,19 @@ static const struct cli_option options[] = {
 	{ OPTION_OPENMETRICS, "openmetrics", "PORT|FILE",
 	  "show metrics to Prometheus at [HOST:]PORT, or write them\n"
 	  "to FILE" },
-	{ OPTION_INTERVAL, "interval", "SECONDS",
+	{ OPTION_INTERVAL, "interval", "TIME",
 	  "the longest time between two readings of a session\n"
-	  "(--openmetrics; default 10)" },
+	  "(--openmetrics; default 10s)" },
 	{ OPTION_RESOURCE, "resource", "KEY=VALUE",
 	  "say this of everything that is sent, such as\n"
 	  "service.name=shop" },
 	{ OPTION_HEADER, "header", "TEXT",
 	  "send this header of HTTP, or those in the file of @FILE" },
 	{ OPTION_CACERT, "cacert", "FILE", "trust the certificates in FILE (https)" },
-	{ OPTION_TIMEOUT, "timeout", "SECONDS", "of one request (default 30)" },
-	{ OPTION_RETRY, "retry", "SECONDS",
+	{ OPTION_TIMEOUT, "timeout", "TIME", "of one request (default 30s)" },
+	{ OPTION_RETRY, "retry", "TIME",
 	  "try again so long if the server does not answer or is\n"
-	  "busy (default 60)" },
+	  "busy (default 60s)" },
 	{ OPTION_SPOOL, "spool", "DIR", "keep in DIR what could not be sent, and send it first" },
 	{ OPTION_SPOOL_SIZE, "spool-size", "SIZE",
 	  "let DIR have so many bytes (K, M, G; default 64M)" },
@@ -70,7 +71,7 @@ static const struct cli_usage usage = {
 	.head =
 	"usage: kbarman push --otlp URL [OPTIONS] [FILE...]\n"
 	"       kbarman push --pprof URL [OPTIONS] [FILE...]\n"
-	"       kbarman push --openmetrics PORT|FILE [--interval SECONDS] [FILE...]\n"
+	"       kbarman push --openmetrics PORT|FILE [--interval TIME] [FILE...]\n"
 	"\n"
 	"Send the captures FILE (default kbarman.cap; '-' is standard input) to a server of\n"
 	"profiles. Or show the metrics of the captures, or else of a session that runs, until a\n"
@@ -130,12 +131,14 @@ static void on_signal(int number)
 
 /* ---- options ---- */
 
-static bool parse_seconds(const char *text, double *value)
+/* A length of time from @least ns to a day, in seconds. */
+static int take_seconds(const char *option, uint64_t least, double *seconds)
 {
-	char *end;
+	uint64_t ns;
+	int ret = cli_take_duration(option, optarg, KB_NS_PER_S, least, 86400 * KB_NS_PER_S, &ns);
 
-	*value = strtod(text, &end);
-	return end != text && !*end && *value >= 0 && *value <= 86400;
+	*seconds = (double)ns / 1e9;
+	return ret;
 }
 
 static int add_header(struct push *p, const char *text)
@@ -216,9 +219,7 @@ static int parse_option(struct push *p, int option)
 		p->metrics = optarg;
 		return *optarg ? 0 : cli_fail("--openmetrics: give [HOST:]PORT or a file");
 	case OPTION_INTERVAL:
-		if (parse_seconds(optarg, &p->interval) && p->interval >= 0.1)
-			return 0;
-		return cli_fail("--interval %s: give seconds, from 0.1 to 86400", optarg);
+		return take_seconds("--interval", KB_NS_PER_S / 10, &p->interval);
 	case OPTION_RESOURCE:
 		return add_attribute(p, optarg);
 	case OPTION_HEADER:
@@ -227,12 +228,9 @@ static int parse_option(struct push *p, int option)
 		p->cacert = optarg;
 		return 0;
 	case OPTION_TIMEOUT:
-		if (parse_seconds(optarg, &p->timeout) && p->timeout >= 0.001)
-			return 0;
-		return cli_fail("--timeout %s: give seconds, up to 86400", optarg);
+		return take_seconds("--timeout", KB_NS_PER_MS, &p->timeout);
 	case OPTION_RETRY:
-		return parse_seconds(optarg, &p->retry) ? 0 :
-			cli_fail("--retry %s: give seconds, up to 86400", optarg);
+		return take_seconds("--retry", 0, &p->retry);
 	case OPTION_SPOOL:
 		p->spool_path = optarg;
 		return 0;

@@ -284,7 +284,7 @@ static int write_request(struct recording *rec, struct kb_error *err)
 			       o->processes.nr ? text :
 			       o->command && !o->all && !o->boot ? "command" : "none", err);
 	if (!ret && rec->turns.nr) {
-		snprintf(text, sizeof(text), "%llu", o->turn_ms);
+		snprintf(text, sizeof(text), "%" PRIu64, o->turn_ms);
 		ret = kb_recorder_fact(rec->recorder, "rotate", text, err);
 	}
 	if (ret || !o->command)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/size.h"
 #include "event_list.h"
 #include "record_options.h"
@@ -16,7 +17,7 @@
 #define COUNTERS_HZ_MAX		(1000000000 / KBARMAN_COUNT_NS_MIN)
 #define DEFAULT_RING_BYTES	(4U << 20)
 #define TASKS_MAX		(1U << 18)	/* readers take no more mappings than these have */
-#define OFF_CPU_MIN_MAX	3600		/* seconds */
+#define OFF_CPU_MIN_MAX	(3600 * KB_NS_PER_S)
 
 enum {
 	OPTION_COUNTERS = 256, OPTION_MODE, OPTION_CALL_GRAPH, OPTION_MAX_STACK, OPTION_MAX_TASKS,
@@ -36,9 +37,9 @@ static const struct cli_option options[] = {
 	{ OPTION_COUNTERS, "counters", "WHEN",
 	  "read all counters at each task switch (switch), HZ times per\n"
 	  "second and CPU (a number), or both (switch,HZ)" },
-	{ OPTION_ROTATE, "rotate", "MS",
-	  "let groups of events behind the first one take turns of about MS\n"
-	  "milliseconds, and say how far off the counts may be; implies\n"
+	{ OPTION_ROTATE, "rotate", "TIME",
+	  "let groups of events behind the first one take turns of about TIME,\n"
+	  "as in 20ms, and say how far off the counts may be; implies\n"
 	  "--counters switch" },
 	{ 'm', "buffer", "SIZE", "size of each CPU's buffer, with suffix K, M or G (default 4M)" },
 	{ OPTION_MODE, "mode", "MODE",
@@ -71,9 +72,9 @@ static const struct cli_option options[] = {
 	  "(default 16384 or 16 a CPU)" },
 	{ OPTION_OFF_CPU, "off-cpu", NULL,
 	  "also record the call chain with which a task leaves its CPU" },
-	{ OPTION_OFF_CPU_MIN, "off-cpu-min", "SECONDS",
-	  "with --off-cpu: keep the call chains of waits that take SECONDS or\n"
-	  "longer, as in 0.001; task switches are all kept" },
+	{ OPTION_OFF_CPU_MIN, "off-cpu-min", "TIME",
+	  "with --off-cpu: keep the call chains of waits that take TIME or\n"
+	  "longer, as in 1ms; task switches are all kept" },
 	SOURCES_OPTIONS,
 	RECORD_TRIGGER_OPTIONS,
 	{ OPTION_NO_BUNDLE, "no-bundle", NULL,
@@ -155,19 +156,6 @@ static int parse_counters(struct record_options *o, const char *when)
 			 "and switch,NUMBER", optarg, COUNTERS_HZ_MAX);
 }
 
-/* How long a wait is at least whose chain is kept: 1 ns to an hour, in seconds. */
-static int parse_off_cpu_min(struct record_options *o, const char *text)
-{
-	char *rest;
-	double seconds = strtod(text, &rest);
-
-	if (rest == text || *rest || !(seconds >= 1e-9 && seconds <= OFF_CPU_MIN_MAX))
-		return cli_fail("--off-cpu-min %s: not a number of seconds above 0, up to %d", text,
-				OFF_CPU_MIN_MAX);
-	o->off_cpu_min = (uint64_t)(seconds * 1e9 + 0.5);
-	return 0;
-}
-
 static int parse_option(struct record_options *o, int option)
 {
 	int ret = sources_take(&o->sources, option, optarg);
@@ -192,10 +180,7 @@ static int parse_option(struct record_options *o, int option)
 	case OPTION_COUNTERS:
 		return parse_counters(o, optarg);
 	case OPTION_ROTATE:
-		return parse_positive(optarg, &o->turn_ms) && o->turn_ms >= TURN_MS_MIN &&
-			       o->turn_ms <= TURN_MS_MAX ? 0 :
-			cli_fail("--rotate %s: not a number of milliseconds from %d to %d", optarg,
-				 TURN_MS_MIN, TURN_MS_MAX);
+		return cli_take_ms("--rotate", optarg, TURN_MS_MIN, TURN_MS_MAX, &o->turn_ms);
 	case 'm':
 		return kb_size_parse(optarg, &o->ring_bytes) && o->ring_bytes ? 0 :
 			cli_fail("-m %s: not a size, as in 512K, 4M, 1G", optarg);
@@ -228,7 +213,8 @@ static int parse_option(struct record_options *o, int option)
 		o->chain_flags |= KBARMAN_CONFIGURE_CHAIN_SWITCH;
 		return 0;
 	case OPTION_OFF_CPU_MIN:
-		return parse_off_cpu_min(o, optarg);
+		return cli_take_duration("--off-cpu-min", optarg, KB_NS_PER_S, 1, OFF_CPU_MIN_MAX,
+					 &o->off_cpu_min);
 	case OPTION_BOOT:
 		o->boot = true;
 		return 0;

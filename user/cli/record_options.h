@@ -26,7 +26,7 @@ struct record_options {
 	bool no_addresses;		/* in any record: nothing is to be named */
 	bool counters_switch;		/* when counters are read: at task switches; */
 	unsigned long long counters_hz;	/* so many times a second, 0: not that */
-	unsigned long long turn_ms;	/* 0: all counters count all the time */
+	uint64_t turn_ms;	/* 0: all counters count all the time */
 	enum kbarman_mode mode;
 	bool stream;			/* --mode stream was given */
 	uint32_t chain_flags;		/* KBARMAN_CONFIGURE_CHAIN_* */

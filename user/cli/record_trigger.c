@@ -24,7 +24,7 @@
 #include "sides.h"
 
 #define SYMBOLS_FILE	".kernel.kallsyms"
-#define SECONDS_MAX	86400.0
+#define TIME_MAX_NS	(86400 * KB_NS_PER_S)
 #define TELL_MS		60000	/* between two messages about losses */
 #define NAMES_MAX	1000	/* captures of one millisecond */
 #define MOST_BYTES	(1ULL << 30)
@@ -45,23 +45,10 @@ void record_trigger_init(struct record_trigger *t)
 
 /* ---- options ---- */
 
-static int parse_time(const char *option, const char *text, uint64_t *ns)
+/* A length of time of up to a day. */
+static int take_time(const char *option, const char *value, uint64_t *ns)
 {
-	static const struct {
-		const char *unit;
-		double seconds;
-	} units[] = { { "us", 1e-6 }, { "ms", 1e-3 }, { "s", 1 }, { "m", 60 }, { "h", 3600 } };
-	char *rest;
-	double value = strtod(text, &rest);
-
-	for (size_t i = 0; i < ARRAY_SIZE(units) && rest != text && value >= 0; i++) {
-		if (strcmp(rest, units[i].unit) != 0 || !(value * units[i].seconds <= SECONDS_MAX))
-			continue;
-		*ns = (uint64_t)(value * units[i].seconds * 1e9 + 0.5);
-		return 0;
-	}
-	return cli_fail("--%s %s: give a time of up to a day with us, ms, s, m or h, as in 500ms", option,
-			text);
+	return cli_take_duration(option, value, KB_NS_PER_S, 0, TIME_MAX_NS, ns);
 }
 
 static int parse_most(struct record_trigger *t, const char *value)
@@ -101,16 +88,16 @@ int record_trigger_take(struct record_trigger *t, int option, const char *value)
 		t->how.before_ns = 0;
 		if (!strcmp(value, "all"))
 			return 0;
-		if (parse_time("before", value, &t->how.before_ns))
+		if (take_time("--before", value, &t->how.before_ns))
 			return CLI_IMPOSSIBLE;
 		t->how.before_ns += !t->how.before_ns;	/* 0 is another wish */
 		return 0;
 	case OPTION_AFTER:
 		t->asked = true;
-		return parse_time("after", value, &t->how.after_ns);
+		return take_time("--after", value, &t->how.after_ns);
 	case OPTION_EVERY:
 		t->asked = true;
-		return parse_time("every", value, &t->how.every_ns);
+		return take_time("--every", value, &t->how.every_ns);
 	case OPTION_FOLDER_MAX:
 		t->asked = true;
 		return parse_most(t, value);

@@ -23,6 +23,7 @@
 #include "stat.h"
 
 #define MS		INT64_C(1000000)
+#define TIMEOUT_MS_MAX	(49 * 86400000ULL)
 #define RUNS_MAX	100000
 
 enum {
@@ -45,12 +46,12 @@ static const struct cli_option options[] = {
 	{ OPTION_PER_SOCKET, "per-socket", NULL, "print lines for each socket (with -a or -C)" },
 	{ 'p', "pid", "PIDS", "count in these processes, comma-separated" },
 	{ 'r', "repeat", "N", "run COMMAND N times: print means and how far they may be off" },
-	{ 'I', "interval", "MS", "print the counts of every MS milliseconds" },
+	{ 'I', "interval", "TIME", "print the counts of every TIME, as in 500ms" },
 	{ OPTION_INTERVAL_COUNT, "interval-count", "N", "end after N of these" },
-	{ OPTION_TIMEOUT, "timeout", "MS", "end after MS milliseconds" },
-	{ 'D', "delay", "MS", "begin to count MS milliseconds after COMMAND" },
-	{ OPTION_ROTATE, "rotate", "MS",
-	  "let groups of events take turns of about MS milliseconds, and say how\n"
+	{ OPTION_TIMEOUT, "timeout", "TIME", "end after TIME" },
+	{ 'D', "delay", "TIME", "begin to count TIME after COMMAND" },
+	{ OPTION_ROTATE, "rotate", "TIME",
+	  "let groups of events take turns of about TIME, and say how\n"
 	  "far off their counts may be" },
 	{ 'o', "output", "FILE",
 	  "write to FILE ('-' is standard output; default: standard error)" },
@@ -371,13 +372,13 @@ static int take_limit(struct stat_run *run, int option)
 		run->runs = (unsigned int)runs;
 		return ret;
 	case 'I':
-		return take_number("-I", "milliseconds", 10, 3600000, &run->interval_ms);
+		return cli_take_ms("-I", optarg, 10, 3600000, &run->interval_ms);
 	case 'D':
-		return take_number("-D", "milliseconds", 1, 3600000, &run->delay_ms);
+		return cli_take_ms("-D", optarg, 1, 3600000, &run->delay_ms);
 	case OPTION_ROTATE:
-		return take_number("--rotate", "milliseconds", 1, 10000, &run->turn_ms);
+		return cli_take_ms("--rotate", optarg, 1, 10000, &run->turn_ms);
 	case OPTION_TIMEOUT:
-		return take_number("--timeout", "milliseconds", 10, UINT32_MAX, &run->timeout_ms);
+		return cli_take_ms("--timeout", optarg, 10, TIMEOUT_MS_MAX, &run->timeout_ms);
 	default:
 		return take_number("--interval-count", "a number of intervals", 1, UINT32_MAX,
 				   &run->interval_count);

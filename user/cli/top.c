@@ -30,6 +30,7 @@
 #include "analysis/hot.h"
 #include "analysis/sched.h"
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/terminal.h"
 #include "base/utf8.h"
@@ -53,7 +54,7 @@
 #define ROWS_OF_JSON	100	/* limit of each table */
 
 static const struct cli_option options[] = {
-	{ 'd', "delay", "SECONDS", "time between refreshes (default 2)" },
+	{ 'd', "delay", "TIME", "time between refreshes (default 2s)" },
 	{ 'n', "number", "N", "end after N refreshes" },
 	{ 'e', "event", "EVENT", "sample by this event (default cycles, or cpu-clock)" },
 	{ 'F', "freq", "HZ", "take HZ samples per second and CPU (default 499)" },
@@ -691,15 +692,17 @@ static int run(struct top *top)
 static int take_option(struct top *top, int option)
 {
 	int ret = sources_take(&top->sources, option, optarg);
+	uint64_t ns;
 	char *end;
 
 	if (ret >= 0)
 		return ret;
 	switch (option) {
 	case 'd':
-		top->delay = strtod(optarg, &end);
-		return end != optarg && !*end && top->delay >= 0.1 && top->delay <= 3600 ? 0 :
-			cli_fail("-d %s: give seconds, from 0.1 on", optarg);
+		ret = cli_take_duration("-d", optarg, KB_NS_PER_S, KB_NS_PER_S / 10,
+					3600 * KB_NS_PER_S, &ns);
+		top->delay = (double)ns / 1e9;
+		return ret;
 	case 'n':
 		top->number = strtoull(optarg, &end, 10);
 		return *optarg >= '0' && *optarg <= '9' && !*end && top->number ? 0 :

@@ -36,26 +36,3 @@ bool kb_size_parse(const char *text, unsigned long long *value)
 	*value <<= shift;
 	return true;
 }
-
-bool kb_duration_parse(const char *text, unsigned long long *seconds)
-{
-	static const char units[] = "smhd";
-	static const unsigned long long unit_seconds[] = { 1, 60, 3600, 86400 };
-	unsigned long long unit = 1;
-	const char *found;
-	char *end;
-
-	if (text[0] < '0' || text[0] > '9')
-		return false;
-	errno = 0;
-	*seconds = strtoull(text, &end, 10);
-	found = *end ? strchr(units, *end) : NULL;
-	if (found) {
-		unit = unit_seconds[found - units];
-		end++;
-	}
-	if (errno || *end || *seconds > ULLONG_MAX / unit)
-		return false;
-	*seconds *= unit;
-	return true;
-}

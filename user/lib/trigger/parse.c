@@ -11,12 +11,13 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/duration.h"
 #include "trigger/triggers.h"
 
 #define LIMIT_MAX_NS	(3600 * KB_NS_PER_S)
 #define WINDOW_US	1000000U
-#define WINDOW_MIN_US	500000U		/* these two: Linux's PSI */
-#define WINDOW_MAX_US	10000000U
+#define WINDOW_MIN_NS	(500 * KB_NS_PER_MS)	/* these two: Linux's PSI */
+#define WINDOW_MAX_NS	(10 * KB_NS_PER_S)
 
 /* What belongs to a kind. */
 struct kind {
@@ -59,34 +60,12 @@ static bool parse_number(const char *text, double *value, char **rest)
 	return *rest != text && isfinite(*value) && *value >= 0;
 }
 
-static bool parse_time(const char *text, double *ns)
-{
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
-	char *rest;
-
-	if (!parse_number(text, ns, &rest))
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-		if (strcmp(rest, units[i].unit) != 0)
-			continue;
-		*ns *= units[i].ns;
-		return true;
-	}
-	return false;
-}
-
 static int take_time(struct kb_trigger *trigger, const char *limit, struct kb_error *err)
 {
-	double ns;
-
-	if (!parse_time(limit, &ns))
-		return wrong(err, trigger, "has no time behind '>' (a number with ns, us, ms or s)");
-	if (ns < 1 || ns > (double)LIMIT_MAX_NS)
+	if (!kb_duration_parse(limit, 0, &trigger->limit))
+		return wrong(err, trigger, "has no time behind '>' (a number with ns, us, ms, s, m or h)");
+	if (!trigger->limit || trigger->limit > (uint64_t)LIMIT_MAX_NS)
 		return wrong(err, trigger, "has a time below 1 ns or above an hour");
-	trigger->limit = (uint64_t)(ns + 0.5);
 	return 0;
 }
 
@@ -116,14 +95,14 @@ static int take_rate(struct kb_trigger *trigger, const char *limit, struct kb_er
 
 static int take_window(struct kb_trigger *trigger, const char *window, struct kb_error *err)
 {
-	double ns;
+	uint64_t ns;
 
 	trigger->window_us = WINDOW_US;
 	if (!window)
 		return 0;
-	if (!parse_time(window, &ns) || ns < 1e3 * WINDOW_MIN_US || ns > 1e3 * WINDOW_MAX_US)
+	if (!kb_duration_parse(window, 0, &ns) || ns < WINDOW_MIN_NS || ns > WINDOW_MAX_NS)
 		return wrong(err, trigger, "has a time behind '/' that is not from 500ms to 10s");
-	trigger->window_us = (uint64_t)(ns / 1e3 + 0.5);
+	trigger->window_us = ns / 1000;
 	return 0;
 }
 
