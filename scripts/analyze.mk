@@ -15,7 +15,7 @@ ANALYZED	:= $(filter-out build/%,$(LIB_SRC)) $(CLI_SRC) $(AGENT_SRC) $(wildcard 
 # (uninitvar there: gcc -fanalyzer looks for the same bug).
 CPPCHECK_FLAGS	:= --quiet -j2 --inline-suppr --enable=warning,style,performance,portability \
 		   --std=c11 --platform=unix64 --library=posix,gnu -D_GNU_SOURCE -D__linux__ \
-		   -D__x86_64__ -DKBARMAN_VERSION='"0"' -Iuser/include -Iuser/lib -Ikmod \
+		   -D__x86_64__ -DKBARMAN_VERSION='"0"' -Iuser/include -Iuser/lib -Iuser -Ikmod \
 		   $(addprefix --suppress=,variableScope clarifyCalculation readdirCalled \
 		   shiftTooManyBitsSigned unreadVariable preprocessorErrorDirective \
 		   constParameterPointer constParameterCallback constVariablePointer constVariable \

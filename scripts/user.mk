@@ -27,7 +27,7 @@ SONAME		:= libkbarman.so.0
 CFLAGS		?= -O2 -g
 USER_CFLAGS	 = -std=gnu11 -Wall -Wextra $(if $(CI),-Werror) $(CFLAGS) -fPIC \
 		   -ffile-prefix-map=$(CURDIR)=. -Wdate-time -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
-		   -DKBARMAN_VERSION='"$(VERSION)"' -Iuser/include -Iuser/lib -Ikmod \
+		   -DKBARMAN_VERSION='"$(VERSION)"' -Iuser/include -Iuser/lib -Iuser -Ikmod \
 		   $(USER_CPPFLAGS)
 # The last two are for C libraries that are not one file, such as glibc before 2.34.
 USER_LIBS	:= -lelf -lz -lm -ldl -pthread

@@ -18,7 +18,8 @@ import tap  # noqa: E402  pylint: disable=wrong-import-position
 ROOT = os.path.normpath(os.path.join(HERE, "../.."))
 
 # The folders of a tree from the bottom up. A folder includes those of the rows below it: those
-# beside it know nothing of each other. After the colon: the public headers whose functions it has.
+# beside it know nothing of each other. After the colon: the public headers whose functions it has,
+# it or the folders in it.
 # Of the module, the files at the top are two layers, whose files are after the colon.
 TREES = {
     "user": [
@@ -47,9 +48,14 @@ TREES = {
     ],
 }
 
+# The folders in a folder, from the bottom up, a row in each string; ".": its own files and its public
+# headers, which are below all others if they are in no row.
+ROOMS = {
+}
+
 PUBLIC = "user/include/kbarman"
 # As the compiler is told.
-PLACES = ["user/include", "user/lib", "kmod"]
+PLACES = ["user/include", "user/lib", "kmod", "user"]
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
@@ -83,7 +89,10 @@ class Source:
         self.rows, self.home = {}, {}
         for row, folders in enumerate(TREES[tree]):
             for name, _, headers in (folder.partition(":") for folder in folders):
-                self.rows[name] = row
+                self.rows[name] = row, 0
+                for inner, rooms in enumerate(ROOMS.get(name, [])):
+                    for room in rooms.split():
+                        self.rows[os.path.normpath(os.path.join(name, room))] = row, inner + 1
                 for header in headers.split():
                     for path in self.called(name, header):
                         self.home[path] = name
@@ -110,9 +119,17 @@ class Source:
         if path in self.home or path.startswith(PUBLIC):
             return self.home.get(path)
         folder = os.path.dirname(path)
-        while folder and folder not in self.rows:
-            folder = os.path.dirname(folder)
-        return folder or None
+        return folder if folder in self.rows else None
+
+    def part(self, folder):
+        """The folder of TREES that @folder is or belongs to."""
+        return next(name for name in (folder, os.path.dirname(folder), os.path.dirname(os.path.dirname(folder)))
+                    if any(name == other.partition(":")[0] for row in TREES[self.tree] for other in row))
+
+    def is_above(self, folder, other):
+        """Whether @folder may include @other."""
+        rows, below = self.rows[folder], self.rows[other]
+        return below < rows if self.part(folder) == self.part(other) else below[0] < rows[0]
 
     def included(self, path):
         """The files of this repository that @path includes."""
@@ -124,6 +141,17 @@ class Source:
                 if other in self.text:
                     found.add(other)
                     break
+        return found
+
+    def ambiguous(self):
+        """The includes for which the compiler finds several files, and those by "." and ".."."""
+        found = []
+        for path in sorted(self.text):
+            for name in (name for quote, name in INCLUDE.findall(self.text[path]) if quote == '"'):
+                others = {os.path.normpath(os.path.join(place, name))
+                          for place in [os.path.dirname(path)] + PLACES} & self.text.keys()
+                if len(others) > 1 or name.startswith("."):
+                    found.append(f"{path}: \"{name}\": " + " ".join(sorted(others)))
         return found
 
     def files(self):
@@ -145,7 +173,7 @@ class Source:
         for path, others in sorted(self.arrows.items()):
             for other in sorted(others):
                 here, there = self.folder(path), self.folder(other)
-                if here != there and (there is None or self.rows[there] >= self.rows[here]):
+                if here != there and (there is None or not self.is_above(here, there)):
                     yield f"{path} -> {other}"
 
     def strangers(self):
@@ -175,6 +203,11 @@ class Source:
                                                   if name in defined)) - {path[:-2]}
         return graph
 
+    def is_at_home(self, header, source):
+        """Whether functions that @header declares may be in @source."""
+        home, folder = self.folder(header), self.folder(source)
+        return folder == home or header.startswith(PUBLIC) and folder.startswith(home + "/")
+
     def misplaced(self):
         """Functions that are declared in one folder and defined in another one."""
         defined = {name: path for path in self.arrows if path.endswith(".c")
@@ -183,7 +216,7 @@ class Source:
             if not path.startswith(self.tree + "/"):
                 continue
             for name in sorted(self.functions(path, ";")):
-                if name in defined and self.folder(defined[name]) != self.folder(path):
+                if name in defined and not self.is_at_home(path, defined[name]):
                     yield f"{name}() of {path} is in {defined[name]}"
 
 
@@ -209,16 +242,18 @@ def circles(graph):
 
 
 def draw(tree="user"):
-    """The arrows between folders, one line each, the top first."""
+    """The arrows between the folders of TREES, one line each, the top first."""
     source = Source(ROOT, tree)
-    graph = source.folders()
-    order = sorted(source.rows, key=lambda name: -source.rows[name])
+    graph = collections.defaultdict(set)
+    for name, others in source.folders().items():
+        graph[source.part(name)] |= {source.part(other) for other in others} - {source.part(name)}
+    order = [folder.partition(":")[0] for row in reversed(TREES[tree]) for folder in row]
     short = {name: name.removeprefix("kmod/").removeprefix("user/lib/").removeprefix("user/")
              for name in order}
     columns = [name for name in order if any(name in others for others in graph.values())]
     lines = [f"    {short[name]:<9} ─▶ " + "".join(
         f"{short[other] if other in graph[name] else '.':<{len(short[other]) + 2}}"
-        for other in columns) for name in order if source.rows[name]]
+        for other in columns) for name in order if source.rows[name][0]]
     return "".join(line.rstrip() + "\n" for line in lines)
 
 
@@ -269,12 +304,8 @@ def each_folder_of_the_module_begins_with_a_header_that_says_what_is_there(tmp):
          for folder, found in folders.items() if len(found) != 1 or not found[0].endswith(".h"))
 
 
-def no_two_headers_have_one_name(tmp):  # pylint: disable=unused-argument
-    names = collections.defaultdict(list)
-    for path in Source(ROOT, "user").text:
-        if path.startswith("user/") and path.endswith(".h"):
-            names[os.path.basename(path)].append(path)
-    none(" ".join(paths) for paths in names.values() if len(paths) > 1)
+def each_include_is_found_in_one_place(tmp):  # pylint: disable=unused-argument
+    none(Source(ROOT, "user").ambiguous() + Source(ROOT, "kmod").ambiguous())
 
 
 MAKES_FILES = re.compile(r'\bO_CREAT\b|\bcreat\(|\b(?:fopen|freopen|gzopen)\([^;"]*,\s*"[wa]')
@@ -377,6 +408,12 @@ def an_arrow_upwards_through_a_public_header_is_found(tmp):
 def an_arrow_into_the_module_is_found(tmp):
     source = plant(tmp, {"kmod/ring/ring.h": "", "user/cli/main.c": '#include "ring/ring.h"\n'})
     assert list(source.upwards()) == ["user/cli/main.c -> kmod/ring/ring.h"]
+
+
+def an_include_of_two_files_is_found(tmp):
+    source = plant(tmp, {"user/lib/base/in.h": "", "user/cli/base/in.h": "",
+                         "user/cli/main.c": '#include "base/in.h"\n'})
+    assert source.ambiguous() == ['user/cli/main.c: "base/in.h": user/cli/base/in.h user/lib/base/in.h']
 
 
 def a_circle_of_files_is_found(tmp):

@@ -24,7 +24,7 @@
 #include "folder.h"
 #include "notify.h"
 #include "say.h"
-#include "session.h"
+#include "agent/session.h"
 #include "state.h"
 #include "trigger_list.h"
 

@@ -16,9 +16,9 @@
 int agent_run(const char *config, bool keep);
 
 /* Reads the configuration and says what is wrong. Returns the exit status. */
-int agent_check(const char *config);
+int agent_check(const char *path);
 
 /* Prints what the running agent says of itself. Returns the exit status. */
-int agent_status(const char *config, bool json);
+int agent_status(const char *path, bool json);
 
 #endif

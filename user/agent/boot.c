@@ -4,7 +4,7 @@
 
 #include "boot.h"
 #include "say.h"
-#include "session.h"
+#include "agent/session.h"
 
 #define SESSIONS	32	/* the module has no more */
 

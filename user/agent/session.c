@@ -16,7 +16,7 @@
 #include "record/event_plan.h"
 #include "record/source_words.h"
 #include "say.h"
-#include "session.h"
+#include "agent/session.h"
 
 #define ROUND_MS	1000		/* between two looks at the buffers, if nobody wakes the agent */
 #define WAIT_MS		500		/* before the first try to go on, doubled up to */

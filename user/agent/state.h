@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "folder.h"
-#include "session.h"
+#include "agent/session.h"
 
 struct agent_state {
 	int64_t started_ns;		/* CLOCK_REALTIME */
@@ -28,6 +28,6 @@ int agent_state_write(const char *path, const struct agent_state *state);
  * Prints it, for people or as JSON. Returns the exit status: 0: all is well; 1: there is trouble; 2:
  * no agent runs, after a message.
  */
-int agent_state_show(const char *path, bool json);
+int agent_state_show(const char *path, bool as_json);
 
 #endif
