@@ -17,6 +17,6 @@ struct merge_machines {
 };
 
 /* Returns an exit status. */
-int merge_machines(const struct merge_machines *merge);
+int merge_machines(const struct merge_machines *how);
 
 #endif

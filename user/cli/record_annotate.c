@@ -44,48 +44,48 @@ struct record_annotate {
 
 /* ---- the side file ---- */
 
-static int side_failed(struct record_annotate *a)
+static int side_failed(struct record_annotate *annotate)
 {
-	return kb_error_set(a->err, -errno, KB_NO_OFFSET, "can't write %s: %s", a->partial,
-			    strerror(errno));
+	return kb_error_set(annotate->err, -errno, KB_NO_OFFSET, "can't write %s: %s",
+			    annotate->partial, strerror(errno));
 }
 
 /* Begins the stream of another client in the side file. */
-static int write_setup(struct record_annotate *a, const struct annotate_client *client)
+static int write_setup(struct record_annotate *annotate, const struct annotate_client *client)
 {
 	uint8_t setup[KB_ANNOTATE_SETUP_BYTES];
 	size_t length = annotate_client_setup(client, setup);
 
-	a->side_client = client->number + 1;
-	return fwrite(setup, length, 1, a->side) == 1 ? 0 : side_failed(a);
+	annotate->side_client = client->number + 1;
+	return fwrite(setup, length, 1, annotate->side) == 1 ? 0 : side_failed(annotate);
 }
 
 /* Writes the message to the side file as it came. */
-static int keep_aside(struct record_annotate *a, const struct annotate_client *client,
+static int keep_aside(struct record_annotate *annotate, const struct annotate_client *client,
 		      const uint8_t *bytes, size_t length)
 {
 	int ret = 0;
 
-	if (!a->final) {
-		a->unheard++;
+	if (!annotate->final) {
+		annotate->unheard++;
 		return 0;
 	}
-	if (!a->side) {
-		int fd = kb_create(AT_FDCWD, a->partial, KB_CREATE_NEW, KB_CREATE_PRIVATE);
+	if (!annotate->side) {
+		int fd = kb_create(AT_FDCWD, annotate->partial, KB_CREATE_NEW, KB_CREATE_PRIVATE);
 
-		a->side = fd < 0 ? NULL : fdopen(fd, "w");
-		if (!a->side) {
+		annotate->side = fd < 0 ? NULL : fdopen(fd, "w");
+		if (!annotate->side) {
 			errno = fd < 0 ? -fd : ENOMEM;
 			if (fd >= 0)
 				close(fd);
-			return side_failed(a);
+			return side_failed(annotate);
 		}
 	}
-	if (a->side_client != client->number + 1)
-		ret = write_setup(a, client);
-	if (!ret && fwrite(bytes, length, 1, a->side) != 1)
-		ret = side_failed(a);
-	a->kept_aside++;
+	if (annotate->side_client != client->number + 1)
+		ret = write_setup(annotate, client);
+	if (!ret && fwrite(bytes, length, 1, annotate->side) != 1)
+		ret = side_failed(annotate);
+	annotate->kept_aside++;
 	return ret;
 }
 
@@ -102,7 +102,7 @@ static uint32_t task_of(const struct annotate_client *client)
 	return (uint32_t)client->setup.tid;
 }
 
-static int put_text(struct record_annotate *a, const struct annotate_client *client,
+static int put_text(struct record_annotate *annotate, const struct annotate_client *client,
 		    const struct kb_annotate_message *m, uint32_t type, struct kb_text text,
 		    uint32_t group)
 {
@@ -115,34 +115,34 @@ static int put_text(struct record_annotate *a, const struct annotate_client *cli
 		.colour = m->note.color >> 8 | m->note.color << 24,
 	};
 
-	return kb_recorder_annotation(a->recorder, m->timestamp, task_of(client), &mark, text.data,
-				      a->err);
+	return kb_recorder_annotation(annotate->recorder, m->timestamp, task_of(client), &mark,
+				      text.data, annotate->err);
 }
 
 /*
  * Writes the message with its picture to the side file, and the text to the capture too, marked as
  * one that is also in the side file.
  */
-static int put_visual(struct record_annotate *a, const struct annotate_client *client,
+static int put_visual(struct record_annotate *annotate, const struct annotate_client *client,
 		      const struct kb_annotate_message *m, const uint8_t *bytes, size_t length)
 {
 	struct kb_annotate_message line = { .timestamp = m->timestamp };
-	int ret = keep_aside(a, client, bytes, length);
+	int ret = keep_aside(annotate, client, bytes, length);
 
-	return ret ?: put_text(a, client, &line, KBARMAN_MARK_STRING, m->visual.text,
-			       a->final ? ANNOTATE_SIDE_GROUP : 0);
+	return ret ?: put_text(annotate, client, &line, KBARMAN_MARK_STRING, m->visual.text,
+			       annotate->final ? ANNOTATE_SIDE_GROUP : 0);
 }
 
 /* ---- counters ---- */
 
-static struct counter *find_counter(struct record_annotate *a,
+static struct counter *find_counter(struct record_annotate *annotate,
 				    const struct annotate_client *client, int32_t key)
 {
 	int32_t pid = client->setup.dont_mangle ? 0 : client->setup.pid;
 
-	for (unsigned int i = 0; i < a->nr_counters; i++) {
-		if (a->counters[i].key == key && a->counters[i].pid == pid)
-			return &a->counters[i];
+	for (unsigned int i = 0; i < annotate->nr_counters; i++) {
+		if (annotate->counters[i].key == key && annotate->counters[i].pid == pid)
+			return &annotate->counters[i];
 	}
 	return NULL;
 }
@@ -157,10 +157,10 @@ static bool put_name(char *to, size_t room, struct kb_text text)
 }
 
 /* A counter of the same name in another process is another series. */
-static bool name_is_taken(const struct record_annotate *a, uint32_t series)
+static bool name_is_taken(const struct record_annotate *annotate, uint32_t series)
 {
-	for (unsigned int i = 0; i < a->nr_counters; i++) {
-		if (!a->counters[i].side && a->counters[i].series == series)
+	for (unsigned int i = 0; i < annotate->nr_counters; i++) {
+		if (!annotate->counters[i].side && annotate->counters[i].series == series)
 			return true;
 	}
 	return false;
@@ -211,59 +211,61 @@ static bool describe(struct kbarman_mark_series *series, const struct kb_annotat
  * Makes a series of the capture. False: the capture can't hold this counter; for example, a GPU's
  * counter may have more cores than the machine.
  */
-static bool make_series(struct record_annotate *a, const struct annotate_client *client,
+static bool make_series(struct record_annotate *annotate, const struct annotate_client *client,
 			const struct kb_annotate_counter *c, uint32_t *number)
 {
 	struct kbarman_mark_series series;
 	char name[64 + 16];
 
-	if (c->per_cpu && c->cores > 0 && (uint32_t)c->cores > a->nr_cpus)
+	if (c->per_cpu && c->cores > 0 && (uint32_t)c->cores > annotate->nr_cpus)
 		return false;
-	if (!describe(&series, c) || kb_device_series(a->device, &series, NULL))
+	if (!describe(&series, c) || kb_device_series(annotate->device, &series, NULL))
 		return false;
-	if (name_is_taken(a, series.series)) {
+	if (name_is_taken(annotate, series.series)) {
 		snprintf(name, sizeof(name), "%s (%d)", series.name, client->setup.pid);
 		if (strlen(name) >= sizeof(series.name))
 			return false;
 		memcpy(series.name, name, strlen(name) + 1);
-		if (kb_device_series(a->device, &series, NULL) || name_is_taken(a, series.series))
+		if (kb_device_series(annotate->device, &series, NULL) ||
+		    name_is_taken(annotate, series.series))
 			return false;
 	}
 	*number = series.series;
 	return true;
 }
 
-static int put_counter(struct record_annotate *a, const struct annotate_client *client,
+static int put_counter(struct record_annotate *annotate, const struct annotate_client *client,
 		       const struct kb_annotate_counter *c, const uint8_t *bytes, size_t length)
 {
-	struct counter *counter = find_counter(a, client, c->key);
+	struct counter *counter = find_counter(annotate, client, c->key);
 
 	/* Each thread of a process may declare a counter that another thread has declared. */
 	if (counter && !counter->side)
 		return 0;
-	if (!counter && a->nr_counters < COUNTERS_MAX) {
+	if (!counter && annotate->nr_counters < COUNTERS_MAX) {
 		struct counter new = {
 			.pid = client->setup.dont_mangle ? 0 : client->setup.pid, .key = c->key };
 
-		new.side = !make_series(a, client, c, &new.series);
-		a->counters[a->nr_counters++] = new;
+		new.side = !make_series(annotate, client, c, &new.series);
+		annotate->counters[annotate->nr_counters++] = new;
 		if (!new.side)
 			return 0;
 	}
-	return keep_aside(a, client, bytes, length);
+	return keep_aside(annotate, client, bytes, length);
 }
 
-static int put_value(struct record_annotate *a, const struct annotate_client *client,
+static int put_value(struct record_annotate *annotate, const struct annotate_client *client,
 		     const struct kb_annotate_message *m, const uint8_t *bytes, size_t length)
 {
-	const struct counter *counter = find_counter(a, client, m->value.key);
+	const struct counter *counter = find_counter(annotate, client, m->value.key);
 
 	if (client->setup.version < 5 && m->value.value < 0 && m->value.value >= INT32_MIN)
-		a->negative++;
+		annotate->negative++;
 	if (!counter || counter->side)
-		return keep_aside(a, client, bytes, length);
-	return kb_recorder_value(a->recorder, m->timestamp, (uint32_t)m->value.core,
-				 task_of(client), counter->series, (uint64_t)m->value.value, a->err);
+		return keep_aside(annotate, client, bytes, length);
+	return kb_recorder_value(annotate->recorder, m->timestamp, (uint32_t)m->value.core,
+				 task_of(client), counter->series, (uint64_t)m->value.value,
+				 annotate->err);
 }
 
 /* ---- clients ---- */
@@ -271,28 +273,29 @@ static int put_value(struct record_annotate *a, const struct annotate_client *cl
 static int on_message(void *context, const struct annotate_client *client,
 		      const struct kb_annotate_message *m, const uint8_t *bytes, size_t length)
 {
-	struct record_annotate *a = context;
+	struct record_annotate *annotate = context;
 
-	a->messages++;
+	annotate->messages++;
 	switch (m->type) {
 	case KB_ANNOTATE_STRING:
 	case KB_ANNOTATE_COLOR_STRING:
-		return put_text(a, client, m, KBARMAN_MARK_STRING, m->note.text, 0) ? 1 : 0;
+		return put_text(annotate, client, m, KBARMAN_MARK_STRING, m->note.text, 0) ? 1 : 0;
 	case KB_ANNOTATE_CHANNEL:
-		return put_text(a, client, m, KBARMAN_MARK_CHANNEL, m->note.text,
+		return put_text(annotate, client, m, KBARMAN_MARK_CHANNEL, m->note.text,
 				(uint32_t)m->note.group) ? 1 : 0;
 	case KB_ANNOTATE_GROUP:
-		return put_text(a, client, m, KBARMAN_MARK_GROUP, m->note.text,
+		return put_text(annotate, client, m, KBARMAN_MARK_GROUP, m->note.text,
 				(uint32_t)m->note.group) ? 1 : 0;
 	case KB_ANNOTATE_MARKER:
 	case KB_ANNOTATE_COLOR_MARKER:
-		return put_text(a, client, m, KBARMAN_MARK_BOOKMARK, m->note.text, 0) ? 1 : 0;
+		return put_text(annotate, client, m, KBARMAN_MARK_BOOKMARK, m->note.text, 0) ? 1
+											     : 0;
 	case KB_ANNOTATE_VISUAL:
-		return put_visual(a, client, m, bytes, length) ? 1 : 0;
+		return put_visual(annotate, client, m, bytes, length) ? 1 : 0;
 	case KB_ANNOTATE_COUNTER:
-		return put_counter(a, client, &m->counter, bytes, length) ? 1 : 0;
+		return put_counter(annotate, client, &m->counter, bytes, length) ? 1 : 0;
 	case KB_ANNOTATE_VALUE:
-		return put_value(a, client, m, bytes, length) ? 1 : 0;
+		return put_value(annotate, client, m, bytes, length) ? 1 : 0;
 	case KB_ANNOTATE_ACTIVITY:
 	case KB_ANNOTATE_CAM_TRACK:
 	case KB_ANNOTATE_CAM_JOB:
@@ -302,111 +305,113 @@ static int on_message(void *context, const struct annotate_client *client,
 	case KB_ANNOTATE_CAM_STOP:
 		break;
 	}
-	return keep_aside(a, client, bytes, length) ? 1 : 0;
+	return keep_aside(annotate, client, bytes, length) ? 1 : 0;
 }
 
 static void on_bad(void *context, const struct annotate_client *client, const char *why)
 {
-	struct record_annotate *a = context;
+	struct record_annotate *annotate = context;
 
-	if (a->bad++ < SAID_MAX)
+	if (annotate->bad++ < SAID_MAX)
 		cli_warn("an Annotate client (process %d) was dropped: %s",
 			 client->pid ? (int)client->pid : client->setup.pid, why);
 }
 
 int record_annotate_open(struct record_annotate **out)
 {
-	struct record_annotate *a = calloc(1, sizeof(*a));
-	struct annotate_sink sink = { on_message, on_bad, a };
+	struct record_annotate *annotate = calloc(1, sizeof(*annotate));
+	struct annotate_sink sink = { on_message, on_bad, annotate };
 	struct kb_error err;
 
-	*out = a;
-	if (!a)
+	*out = annotate;
+	if (!annotate)
 		return cli_fail("out of memory");
-	a->counters = calloc(COUNTERS_MAX, sizeof(*a->counters));
-	if (!a->counters)
+	annotate->counters = calloc(COUNTERS_MAX, sizeof(*annotate->counters));
+	if (!annotate->counters)
 		return cli_fail("out of memory");
-	if (annotate_server_open(&a->server, &sink, &err))
+	if (annotate_server_open(&annotate->server, &sink, &err))
 		return cli_fail("--annotate-socket: %s", kb_error_text(&err));
 	return 0;
 }
 
-int record_annotate_start(struct record_annotate *a, struct kb_device *device,
+int record_annotate_start(struct record_annotate *annotate, struct kb_device *device,
 			  struct kb_recorder *recorder, const char *final)
 {
 	struct kb_recorder_totals totals;
 	struct kb_error err;
 
-	a->device = device;
-	a->recorder = recorder;
+	annotate->device = device;
+	annotate->recorder = recorder;
 	kb_recorder_totals(recorder, &totals);
-	a->nr_cpus = totals.nr_cpus;
-	if (!final || asprintf(&a->final, "%s" ANNOTATE_SIDE_SUFFIX, final) < 0)
-		a->final = NULL;
-	if (a->final && asprintf(&a->partial, "%s.partial" ANNOTATE_SIDE_SUFFIX, final) < 0) {
-		free(a->final);
-		a->final = a->partial = NULL;
+	annotate->nr_cpus = totals.nr_cpus;
+	if (!final || asprintf(&annotate->final, "%s" ANNOTATE_SIDE_SUFFIX, final) < 0)
+		annotate->final = NULL;
+	if (annotate->final &&
+	    asprintf(&annotate->partial, "%s.partial" ANNOTATE_SIDE_SUFFIX, final) < 0) {
+		free(annotate->final);
+		annotate->final = annotate->partial = NULL;
 	}
-	annotate_server_begin(a->server);
+	annotate_server_begin(annotate->server);
 	return kb_recorder_expect(recorder, LATE_MS, &err) ? cli_fail_error(&err) : 0;
 }
 
-int record_annotate_fd(const struct record_annotate *a)
+int record_annotate_fd(const struct record_annotate *annotate)
 {
-	return annotate_server_fd(a->server);
+	return annotate_server_fd(annotate->server);
 }
 
-int record_annotate_serve(struct record_annotate *a, struct kb_error *err)
+int record_annotate_serve(struct record_annotate *annotate, struct kb_error *err)
 {
-	a->err = err;
-	return annotate_server_serve(a->server) ? err->code : 0;
+	annotate->err = err;
+	return annotate_server_serve(annotate->server) ? err->code : 0;
 }
 
-int record_annotate_finish(struct record_annotate *a, struct kb_error *err)
+int record_annotate_finish(struct record_annotate *annotate, struct kb_error *err)
 {
-	a->err = err;
-	return annotate_server_finish(a->server) ? err->code : 0;
+	annotate->err = err;
+	return annotate_server_finish(annotate->server) ? err->code : 0;
 }
 
-int record_annotate_commit(struct record_annotate *a)
+int record_annotate_commit(struct record_annotate *annotate)
 {
 	int ret = 0;
 
-	if (a->side) {
-		ret = fclose(a->side) ? errno : 0;
-		a->side = NULL;
-		if (!ret && rename(a->partial, a->final))
+	if (annotate->side) {
+		ret = fclose(annotate->side) ? errno : 0;
+		annotate->side = NULL;
+		if (!ret && rename(annotate->partial, annotate->final))
 			ret = errno;
 		if (ret)
-			return cli_fail("can't write %s: %s", a->final, strerror(ret));
+			return cli_fail("can't write %s: %s", annotate->final, strerror(ret));
 	}
-	if (a->bad > SAID_MAX)
-		cli_warn("%u connections of Annotate clients were dropped in all", a->bad);
-	if (a->negative)
+	if (annotate->bad > SAID_MAX)
+		cli_warn("%u connections of Annotate clients were dropped in all", annotate->bad);
+	if (annotate->negative)
 		cli_warn("Annotate clients of a version before 5 sent %" PRIu64 " negative values: "
 			 "if these are Arm's clients, which send 32 bits, add 4294967296 to each "
-			 "value", a->negative);
-	if (a->unheard)
+			 "value", annotate->negative);
+	if (annotate->unheard)
 		cli_warn("%" PRIu64 " messages of Annotate clients were dropped: a capture has no "
-			 "place for them; record to a file, which gets a side file", a->unheard);
-	if (a->kept_aside)
+			 "place for them; record to a file, which gets a side file",
+			 annotate->unheard);
+	if (annotate->kept_aside)
 		cli_warn("%" PRIu64 " of %" PRIu64 " messages of Annotate clients are in the side "
-			 "file %s", a->kept_aside, a->messages, a->final);
+			 "file %s", annotate->kept_aside, annotate->messages, annotate->final);
 	return 0;
 }
 
-void record_annotate_close(struct record_annotate *a, bool kept)
+void record_annotate_close(struct record_annotate *annotate, bool kept)
 {
-	if (!a)
+	if (!annotate)
 		return;
-	annotate_server_close(a->server);
-	if (a->side) {
-		fclose(a->side);
+	annotate_server_close(annotate->server);
+	if (annotate->side) {
+		fclose(annotate->side);
 		if (!kept)
-			unlink(a->partial);
+			unlink(annotate->partial);
 	}
-	free(a->final);
-	free(a->partial);
-	free(a->counters);
-	free(a);
+	free(annotate->final);
+	free(annotate->partial);
+	free(annotate->counters);
+	free(annotate);
 }

@@ -73,8 +73,8 @@ void script_json(struct script *script, const struct kb_walk *walk, enum script_
 		 uint32_t from);
 
 /* Parses the words of -e and of -F. Returns false after a message that has all of them. */
-bool script_take_kinds(const char *text, unsigned int *kinds);
-bool script_take_fields(const char *text, unsigned int *fields);
+bool script_take_kinds(const char *text, unsigned int *bits);
+bool script_take_fields(const char *text, unsigned int *bits);
 
 /* The word of -e. */
 struct kb_text script_kind_word(enum script_kind kind);

@@ -14,7 +14,7 @@
 #include <kbarman/symbol.h>
 
 /* The same for the name of a kernel function. */
-bool kb_idle_name(const char *name);
+bool kb_idle_name(const char *symbol);
 
 /* Whether the idle loop waits in that function. */
 bool kb_idle_symbol(const struct kb_symbol *symbol);

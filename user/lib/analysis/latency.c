@@ -199,11 +199,11 @@ int kb_latency_create(const struct kb_latency **out, struct kb_trace *trace,
 	return latency->shown.damaged;
 }
 
-struct kb_text kb_latency_state_name(const struct kb_latency *shown, uint32_t core, int state)
+struct kb_text kb_latency_state_name(const struct kb_latency *latency, uint32_t core, int state)
 {
-	const struct latency *latency = (const struct latency *)shown;
+	const struct latency *whole = (const struct latency *)latency;
 
-	return kb_idle_states_name(&latency->states, core, state);
+	return kb_idle_states_name(&whole->states, core, state);
 }
 
 void kb_latency_destroy(const struct kb_latency *latency)

@@ -62,94 +62,94 @@ static int write_piece(int fd, const struct piece *piece)
 	return 0;
 }
 
-static void release_first(struct kb_behind *b)
+static void release_first(struct kb_behind *behind)
 {
-	struct piece *piece = b->first;
+	struct piece *piece = behind->first;
 
-	b->first = piece->next;
-	if (!b->first)
-		b->last = NULL;
-	b->nr_pieces--;
-	if (b->nr_spare == SPARE_MAX) {
+	behind->first = piece->next;
+	if (!behind->first)
+		behind->last = NULL;
+	behind->nr_pieces--;
+	if (behind->nr_spare == SPARE_MAX) {
 		free(piece);
 		return;
 	}
-	piece->next = b->spare;
-	b->spare = piece;
-	b->nr_spare++;
+	piece->next = behind->spare;
+	behind->spare = piece;
+	behind->nr_spare++;
 }
 
 static void *write_pieces(void *context)
 {
-	struct kb_behind *b = context;
+	struct kb_behind *behind = context;
 
-	pthread_mutex_lock(&b->lock);
+	pthread_mutex_lock(&behind->lock);
 	for (;;) {
-		int ret = b->error;
+		int ret = behind->error;
 
-		if (!b->first) {
-			if (b->stop)
+		if (!behind->first) {
+			if (behind->stop)
 				break;
-			pthread_cond_wait(&b->work, &b->lock);
+			pthread_cond_wait(&behind->work, &behind->lock);
 			continue;
 		}
 		if (!ret) {
-			pthread_mutex_unlock(&b->lock);
-			ret = write_piece(b->fd, b->first);
-			pthread_mutex_lock(&b->lock);
+			pthread_mutex_unlock(&behind->lock);
+			ret = write_piece(behind->fd, behind->first);
+			pthread_mutex_lock(&behind->lock);
 		}
-		b->error = ret;
-		release_first(b);
-		pthread_cond_broadcast(&b->done);
+		behind->error = ret;
+		release_first(behind);
+		pthread_cond_broadcast(&behind->done);
 	}
-	pthread_mutex_unlock(&b->lock);
+	pthread_mutex_unlock(&behind->lock);
 	return NULL;
 }
 
 /* ---- callers ---- */
 
-static struct piece *new_piece(struct kb_behind *b)
+static struct piece *new_piece(struct kb_behind *behind)
 {
-	struct piece *piece = b->spare;
+	struct piece *piece = behind->spare;
 
 	if (!piece)
 		return malloc(sizeof(*piece));
-	b->spare = piece->next;
-	b->nr_spare--;
+	behind->spare = piece->next;
+	behind->nr_spare--;
 	return piece;
 }
 
-static int add_piece(struct kb_behind *b, const void *data, size_t length, uint64_t offset)
+static int add_piece(struct kb_behind *behind, const void *data, size_t length, uint64_t offset)
 {
 	struct piece *piece;
 	int ret;
 
-	pthread_mutex_lock(&b->lock);
-	while (b->nr_pieces >= PIECES_MAX && !b->error)
-		pthread_cond_wait(&b->done, &b->lock);
-	ret = b->error;
-	piece = ret ? NULL : new_piece(b);
+	pthread_mutex_lock(&behind->lock);
+	while (behind->nr_pieces >= PIECES_MAX && !behind->error)
+		pthread_cond_wait(&behind->done, &behind->lock);
+	ret = behind->error;
+	piece = ret ? NULL : new_piece(behind);
 	if (piece) {
 		piece->next = NULL;
 		piece->offset = offset;
 		piece->length = length;
 		if (length)
 			memcpy(piece->data, data, length);
-		if (b->last)
-			b->last->next = piece;
+		if (behind->last)
+			behind->last->next = piece;
 		else
-			b->first = piece;
-		b->last = piece;
-		b->nr_pieces++;
-		pthread_cond_signal(&b->work);
+			behind->first = piece;
+		behind->last = piece;
+		behind->nr_pieces++;
+		pthread_cond_signal(&behind->work);
 	} else if (!ret) {
-		ret = b->error = -ENOMEM;
+		ret = behind->error = -ENOMEM;
 	}
-	pthread_mutex_unlock(&b->lock);
+	pthread_mutex_unlock(&behind->lock);
 	return ret;
 }
 
-int kb_behind_write(struct kb_behind *b, const void *data, size_t length, uint64_t offset)
+int kb_behind_write(struct kb_behind *behind, const void *data, size_t length, uint64_t offset)
 {
 	const uint8_t *from = data;
 	int ret = 0;
@@ -157,7 +157,7 @@ int kb_behind_write(struct kb_behind *b, const void *data, size_t length, uint64
 	while (length && !ret) {
 		size_t part = length < PIECE_BYTES ? length : PIECE_BYTES;
 
-		ret = add_piece(b, from, part, offset);
+		ret = add_piece(behind, from, part, offset);
 		from += part;
 		offset += part;
 		length -= part;
@@ -165,61 +165,61 @@ int kb_behind_write(struct kb_behind *b, const void *data, size_t length, uint64
 	return ret;
 }
 
-int kb_behind_sync(struct kb_behind *b)
+int kb_behind_sync(struct kb_behind *behind)
 {
-	return add_piece(b, NULL, 0, 0);
+	return add_piece(behind, NULL, 0, 0);
 }
 
-int kb_behind_drain(struct kb_behind *b)
+int kb_behind_drain(struct kb_behind *behind)
 {
 	int ret;
 
-	pthread_mutex_lock(&b->lock);
-	while (b->first)
-		pthread_cond_wait(&b->done, &b->lock);
-	ret = b->error;
-	pthread_mutex_unlock(&b->lock);
+	pthread_mutex_lock(&behind->lock);
+	while (behind->first)
+		pthread_cond_wait(&behind->done, &behind->lock);
+	ret = behind->error;
+	pthread_mutex_unlock(&behind->lock);
 	return ret;
 }
 
 int kb_behind_create(struct kb_behind **out, int fd)
 {
-	struct kb_behind *b = calloc(1, sizeof(*b));
+	struct kb_behind *behind = calloc(1, sizeof(*behind));
 	int ret;
 
 	*out = NULL;
-	if (!b)
+	if (!behind)
 		return -ENOMEM;
-	b->fd = fd;
-	pthread_mutex_init(&b->lock, NULL);
-	pthread_cond_init(&b->work, NULL);
-	pthread_cond_init(&b->done, NULL);
-	ret = kb_thread_start(&b->thread, write_pieces, b);
+	behind->fd = fd;
+	pthread_mutex_init(&behind->lock, NULL);
+	pthread_cond_init(&behind->work, NULL);
+	pthread_cond_init(&behind->done, NULL);
+	ret = kb_thread_start(&behind->thread, write_pieces, behind);
 	if (ret) {
-		free(b);
+		free(behind);
 		return ret;
 	}
-	*out = b;
+	*out = behind;
 	return 0;
 }
 
-void kb_behind_destroy(struct kb_behind *b)
+void kb_behind_destroy(struct kb_behind *behind)
 {
-	if (!b)
+	if (!behind)
 		return;
-	pthread_mutex_lock(&b->lock);
-	b->stop = true;
-	pthread_cond_signal(&b->work);
-	pthread_mutex_unlock(&b->lock);
-	pthread_join(b->thread, NULL);
-	while (b->spare) {
-		struct piece *piece = b->spare;
+	pthread_mutex_lock(&behind->lock);
+	behind->stop = true;
+	pthread_cond_signal(&behind->work);
+	pthread_mutex_unlock(&behind->lock);
+	pthread_join(behind->thread, NULL);
+	while (behind->spare) {
+		struct piece *piece = behind->spare;
 
-		b->spare = piece->next;
+		behind->spare = piece->next;
 		free(piece);
 	}
-	pthread_cond_destroy(&b->work);
-	pthread_cond_destroy(&b->done);
-	pthread_mutex_destroy(&b->lock);
-	free(b);
+	pthread_cond_destroy(&behind->work);
+	pthread_cond_destroy(&behind->done);
+	pthread_mutex_destroy(&behind->lock);
+	free(behind);
 }

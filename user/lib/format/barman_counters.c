@@ -54,83 +54,86 @@ static void note(struct vote *vote, uint64_t value)
 }
 
 /* Examine the samples of the first window, then rewind. */
-static int probe(struct kb_barman *b, struct vote *votes, struct kb_error *err)
+static int probe(struct kb_barman *barman, struct vote *votes, struct kb_error *err)
 {
 	struct kb_event event;
 	int ret;
 
 	/* A read from a pipe returns what is there: wait until the pipe has filled the window. */
-	b->probe_end = 1;
-	if (b->nr_segments) {
-		uint64_t length = b->segments[0].end - b->segments[0].start;
-		size_t want = b->source.window_bytes, got;
+	barman->probe_end = 1;
+	if (barman->nr_segments) {
+		uint64_t length = barman->segments[0].end - barman->segments[0].start;
+		size_t want = barman->source.window_bytes, got;
 
 		if (length < want)
 			want = length;
-		if (!kb_source_at(&b->source, b->segments[0].start, want, &got, err) && err->code) {
+		if (!kb_source_at(&barman->source, barman->segments[0].start, want, &got, err) &&
+		    err->code) {
 			ret = err->code;
 			goto out;
 		}
-		b->probe_end = b->segments[0].start + got;
+		barman->probe_end = barman->segments[0].start + got;
 	}
 	for (uint32_t n = 0; n < PROBE_RECORDS; n++) {
-		while (b->next(b, &event) == 0) {
-			ret = barman_cursor_advance(b, err);
+		while (barman->next(barman, &event) == 0) {
+			ret = barman_cursor_advance(barman, err);
 			if (ret <= 0)
 				goto out;
 		}
 		if (event.type != KB_EVENT_SAMPLE)
 			continue;
 		for (uint32_t i = 0; i < event.sample.nr_counters; i++)
-			note(&votes[b->counter_index[event.core] + i], event.sample.counters[i]);
+			note(&votes[barman->counter_index[event.core] + i],
+			     event.sample.counters[i]);
 	}
 	ret = 0;
 out:
-	b->probe_end = 0;
-	barman_cursor_init(b);
+	barman->probe_end = 0;
+	barman_cursor_init(barman);
 	return ret;
 }
 
-int barman_counters_decide(struct kb_barman *b, struct kb_error *err)
+int barman_counters_decide(struct kb_barman *barman, struct kb_error *err)
 {
 	struct vote *votes;
 	int ret;
 
-	b->decided = true;
-	b->cumulative = false;
-	if (b->how == KB_COUNTERS_AUTO && b->nr_counters && !b->header.extended) {
-		votes = calloc(b->nr_counters, sizeof(*votes));
+	barman->decided = true;
+	barman->cumulative = false;
+	if (barman->how == KB_COUNTERS_AUTO && barman->nr_counters && !barman->header.extended) {
+		votes = calloc(barman->nr_counters, sizeof(*votes));
 		if (!votes)
 			return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "%s: out of memory",
-					    b->source.name);
-		ret = probe(b, votes, err);
-		b->cumulative = count_votes(votes, b->nr_counters);
+					    barman->source.name);
+		ret = probe(barman, votes, err);
+		barman->cumulative = count_votes(votes, barman->nr_counters);
 		free(votes);
 		if (ret < 0)
 			return ret;
-	} else if (b->how == KB_COUNTERS_CUMULATIVE) {
-		b->cumulative = true;
+	} else if (barman->how == KB_COUNTERS_CUMULATIVE) {
+		barman->cumulative = true;
 	}
-	if (b->cumulative && !b->counter_state) {
-		b->counter_state = calloc(b->nr_counters ? b->nr_counters : 1,
-					  sizeof(*b->counter_state));
-		if (!b->counter_state)
+	if (barman->cumulative && !barman->counter_state) {
+		barman->counter_state = calloc(barman->nr_counters ? barman->nr_counters : 1,
+					       sizeof(*barman->counter_state));
+		if (!barman->counter_state)
 			return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "%s: out of memory",
-					    b->source.name);
+					    barman->source.name);
 	}
 	return 0;
 }
 
-void barman_counters_reset(struct kb_barman *b)
+void barman_counters_reset(struct kb_barman *barman)
 {
-	if (b->counter_state)
-		memset(b->counter_state, 0, b->nr_counters * sizeof(*b->counter_state));
+	if (barman->counter_state)
+		memset(barman->counter_state, 0,
+		       barman->nr_counters * sizeof(*barman->counter_state));
 }
 
 /* The first value of a counter has no predecessor, so its delta is not valid. */
-void barman_counters_delta(struct kb_barman *b, uint32_t core, uint64_t *counters, uint32_t n)
+void barman_counters_delta(struct kb_barman *barman, uint32_t core, uint64_t *counters, uint32_t n)
 {
-	struct barman_series_state *state = b->counter_state + b->counter_index[core];
+	struct barman_series_state *state = barman->counter_state + barman->counter_index[core];
 
 	for (uint32_t i = 0; i < n; i++, state++) {
 		uint64_t value = counters[i], delta = value - state->previous;

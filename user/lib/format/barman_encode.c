@@ -49,13 +49,13 @@ static kb_always_inline bool fits(uint64_t value, unsigned int word)
 }
 
 /* Reserve a record of @length bytes and write the fields that all records begin with. */
-static kb_always_inline int begin(struct kb_barman_writer *w, const struct kb_event *event,
+static kb_always_inline int begin(struct kb_barman_writer *writer, const struct kb_event *event,
 				  struct out *o, uint32_t type, uint64_t length)
 {
 	uint64_t whole = (length + o->word - 1) & ~(uint64_t)(o->word - 1);
 	int error;
 
-	o->at = barman_reserve(w, whole, &error);
+	o->at = barman_reserve(writer, whole, &error);
 	if (kb_unlikely(!o->at))
 		return error ?: -EIO;
 	/* Both lengths are at least 16. All padding is in the last word. */
@@ -77,21 +77,22 @@ static kb_always_inline void put_chain(struct out *o, const uint64_t *chain, uin
 		put_word(o, chain[i]);
 }
 
-static kb_always_inline int encode_sample(struct kb_barman_writer *w, const struct kb_event *event,
-					  struct out *o)
+static kb_always_inline int encode_sample(struct kb_barman_writer *writer,
+					  const struct kb_event *event, struct out *o)
 {
-	bool has_tasks = w->shape.max_task_infos, has_custom = w->shape.num_series;
+	bool has_tasks = writer->shape.max_task_infos, has_custom = writer->shape.num_series;
 	uint32_t nr_counters = event->sample.nr_counters, nr_custom = event->sample.nr_custom;
 	bool has_pc = event->sample.has_pc;
-	uint32_t nr_chain = has_pc && w->extended ? event->sample.nr_chain : 0;
+	uint32_t nr_chain = has_pc && writer->extended ? event->sample.nr_chain : 0;
 	uint64_t length;
 	int ret;
 
-	if (nr_counters != w->num_counters[event->core] || nr_custom > w->shape.num_series ||
-	    nr_chain > BARMAN_CHAIN_MAX || (nr_chain && event->sample.nr_chain_kernel > nr_chain))
+	if (nr_counters != writer->num_counters[event->core] ||
+	    nr_custom > writer->shape.num_series || nr_chain > BARMAN_CHAIN_MAX ||
+	    (nr_chain && event->sample.nr_chain_kernel > nr_chain))
 		return -EINVAL;
 	for (uint32_t i = 0; i < nr_custom; i++) {
-		if (event->sample.custom[i].id >= w->shape.num_series)
+		if (event->sample.custom[i].id >= writer->shape.num_series)
 			return -EINVAL;
 	}
 	if (has_pc && !fits(event->sample.pc, o->word))
@@ -100,7 +101,7 @@ static kb_always_inline int encode_sample(struct kb_barman_writer *w, const stru
 		 8 * (uint64_t)nr_counters + 12 * (uint64_t)nr_custom;
 	if (nr_chain)
 		length += 8 + (uint64_t)nr_chain * o->word;
-	ret = begin(w, event, o, has_pc ? BM_RECORD_SAMPLE_WITH_PC : BM_RECORD_SAMPLE, length);
+	ret = begin(writer, event, o, has_pc ? BM_RECORD_SAMPLE_WITH_PC : BM_RECORD_SAMPLE, length);
 	if (ret)
 		return ret;
 	if (has_tasks)
@@ -120,17 +121,17 @@ static kb_always_inline int encode_sample(struct kb_barman_writer *w, const stru
 	return 0;
 }
 
-static kb_always_inline int encode_annotation(struct kb_barman_writer *w,
+static kb_always_inline int encode_annotation(struct kb_barman_writer *writer,
 					      const struct kb_event *event, struct out *o)
 {
-	bool has_tasks = w->shape.max_task_infos;
+	bool has_tasks = writer->shape.max_task_infos;
 	uint32_t text = event->annotation.text_length;
 	/*
 	 * The length includes a NUL. An annotation that was decoded without one is written
 	 * without.
 	 */
 	bool nul = text ? event->annotation.data_length != text : event->annotation.data_length;
-	int ret = begin(w, event, o, BM_RECORD_ANNOTATION,
+	int ret = begin(writer, event, o, BM_RECORD_ANNOTATION,
 			16 + (has_tasks ? 4 : 0) + o->word + 13 + (uint64_t)text + nul);
 
 	if (ret)
@@ -149,25 +150,25 @@ static kb_always_inline int encode_annotation(struct kb_barman_writer *w,
 	return 0;
 }
 
-static kb_always_inline int encode_switch(struct kb_barman_writer *w, const struct kb_event *event,
-					  struct out *o)
+static kb_always_inline int encode_switch(struct kb_barman_writer *writer,
+					  const struct kb_event *event, struct out *o)
 {
-	bool extra = w->extended && event->task_switch.prev_state != KB_STATE_UNKNOWN;
+	bool extra = writer->extended && event->task_switch.prev_state != KB_STATE_UNKNOWN;
 	int state = extra ? event->task_switch.prev_state : 0;
-	uint32_t nr_chain = w->extended ? event->task_switch.nr_chain : 0;
+	uint32_t nr_chain = writer->extended ? event->task_switch.nr_chain : 0;
 	int ret;
 
-	if (!w->shape.max_task_infos || nr_chain > BARMAN_CHAIN_MAX ||
+	if (!writer->shape.max_task_infos || nr_chain > BARMAN_CHAIN_MAX ||
 	    (nr_chain && event->task_switch.nr_chain_kernel > nr_chain))
 		return -EINVAL;
-	ret = begin(w, event, o, BM_RECORD_TASK_SWITCH,
+	ret = begin(writer, event, o, BM_RECORD_TASK_SWITCH,
 		    nr_chain ? BM_TASK_SWITCH_CHAIN_OFFSET + 8 + (uint64_t)nr_chain * o->word : 21);
 	if (ret)
 		return ret;
 	put32(o, event->task_id);
 	put8(o, event->task_switch.reason);
 	put8(o, state);
-	put8(o, w->wide_states ? state >> 8 : 0);
+	put8(o, writer->wide_states ? state >> 8 : 0);
 	if (!nr_chain)
 		return 0;
 	put8(o, 0);
@@ -175,11 +176,11 @@ static kb_always_inline int encode_switch(struct kb_barman_writer *w, const stru
 	return 0;
 }
 
-static kb_always_inline int encode_halt(struct kb_barman_writer *w, const struct kb_event *event,
-					struct out *o)
+static kb_always_inline int encode_halt(struct kb_barman_writer *writer,
+					const struct kb_event *event, struct out *o)
 {
-	bool extra = w->extended && event->halt.idle_state != KB_STATE_UNKNOWN;
-	int ret = begin(w, event, o, BM_RECORD_HALTING_EVENT, 17);
+	bool extra = writer->extended && event->halt.idle_state != KB_STATE_UNKNOWN;
+	int ret = begin(writer, event, o, BM_RECORD_HALTING_EVENT, 17);
 
 	if (ret)
 		return ret;
@@ -188,17 +189,17 @@ static kb_always_inline int encode_halt(struct kb_barman_writer *w, const struct
 	return 0;
 }
 
-static kb_always_inline int encode_custom(struct kb_barman_writer *w, const struct kb_event *event,
-					  struct out *o)
+static kb_always_inline int encode_custom(struct kb_barman_writer *writer,
+					  const struct kb_event *event, struct out *o)
 {
-	bool has_tasks = w->shape.max_task_infos;
-	bool detail = w->extended && event->custom_counter.what != KB_WHAT_VALUE;
-	bool loss = w->extended && event->custom_counter.lost;
+	bool has_tasks = writer->shape.max_task_infos;
+	bool detail = writer->extended && event->custom_counter.what != KB_WHAT_VALUE;
+	bool loss = writer->extended && event->custom_counter.lost;
 	int ret;
 
-	if (event->custom_counter.counter >= w->shape.num_series)
+	if (event->custom_counter.counter >= writer->shape.num_series)
 		return -EINVAL;
-	ret = begin(w, event, o, BM_RECORD_CUSTOM_COUNTER,
+	ret = begin(writer, event, o, BM_RECORD_CUSTOM_COUNTER,
 		    (has_tasks ? 32 : 28) + (loss ? sizeof(struct bm_kbarman_loss) :
 					     detail ? sizeof(struct bm_kbarman_detail) : 0));
 	if (ret)
@@ -224,16 +225,16 @@ static kb_always_inline int encode_custom(struct kb_barman_writer *w, const stru
 }
 
 /* Written as it was in a capture of the same layout. */
-static int encode_unknown(struct kb_barman_writer *w, const struct kb_event *event)
+static int encode_unknown(struct kb_barman_writer *writer, const struct kb_event *event)
 {
-	uint64_t length = event->unknown.length, word = w->shape.word;
+	uint64_t length = event->unknown.length, word = writer->shape.word;
 	uint64_t whole = (length + word - 1) & ~(word - 1);
 	uint8_t *at;
 	int error;
 
 	if (length < 16 || !event->unknown.record)
 		return -EINVAL;
-	at = barman_reserve(w, whole, &error);
+	at = barman_reserve(writer, whole, &error);
 	if (!at)
 		return error;
 	kb_store_word(at + whole - word, 0, word, false);
@@ -241,59 +242,62 @@ static int encode_unknown(struct kb_barman_writer *w, const struct kb_event *eve
 	return 0;
 }
 
-static kb_always_inline int encode_event(struct kb_barman_writer *w, const struct kb_event *event,
-					 unsigned int word, bool swap)
+static kb_always_inline int encode_event(struct kb_barman_writer *writer,
+					 const struct kb_event *event, unsigned int word, bool swap)
 {
 	struct out o = { .word = word, .swap = swap };
 
 	switch (event->type) {
 	case KB_EVENT_SAMPLE:
-		return encode_sample(w, event, &o);
+		return encode_sample(writer, event, &o);
 	case KB_EVENT_TASK_SWITCH:
-		return encode_switch(w, event, &o);
+		return encode_switch(writer, event, &o);
 	case KB_EVENT_HALT:
-		return encode_halt(w, event, &o);
+		return encode_halt(writer, event, &o);
 	case KB_EVENT_CUSTOM_COUNTER:
-		return encode_custom(w, event, &o);
+		return encode_custom(writer, event, &o);
 	case KB_EVENT_ANNOTATION:
-		return encode_annotation(w, event, &o);
+		return encode_annotation(writer, event, &o);
 	default:
-		return encode_unknown(w, event);
+		return encode_unknown(writer, event);
 	}
 }
 
 /* All ones means "the last known timestamp" in version 3. */
-static void note_timestamp(struct kb_barman_writer *w, uint64_t timestamp)
+static void note_timestamp(struct kb_barman_writer *writer, uint64_t timestamp)
 {
-	if (timestamp > w->last_timestamp && timestamp != UINT64_MAX)
-		w->last_timestamp = timestamp;
+	if (timestamp > writer->last_timestamp && timestamp != UINT64_MAX)
+		writer->last_timestamp = timestamp;
 }
 
-int kb_barman_writer_event(struct kb_barman_writer *w, const struct kb_event *event)
+int kb_barman_writer_event(struct kb_barman_writer *writer, const struct kb_event *event)
 {
-	if (kb_unlikely(w->error.code))
-		return w->error.code;
-	if (kb_unlikely(event->core >= w->shape.max_cores) && event->type != KB_EVENT_UNKNOWN &&
-	    (event->core != KB_CORE_NONE || (event->type != KB_EVENT_ANNOTATION &&
-					     event->type != KB_EVENT_CUSTOM_COUNTER)))
+	if (kb_unlikely(writer->error.code))
+		return writer->error.code;
+	if (kb_unlikely(event->core >= writer->shape.max_cores) &&
+	    event->type != KB_EVENT_UNKNOWN &&
+	    (event->core != KB_CORE_NONE ||
+	     (event->type != KB_EVENT_ANNOTATION && event->type != KB_EVENT_CUSTOM_COUNTER)))
 		return -EINVAL;
-	note_timestamp(w, event->timestamp);
-	if (w->shape.word == 8)
-		return w->swap ? encode_event(w, event, 8, true) : encode_event(w, event, 8, false);
-	return w->swap ? encode_event(w, event, 4, true) : encode_event(w, event, 4, false);
+	note_timestamp(writer, event->timestamp);
+	if (writer->shape.word == 8)
+		return writer->swap ? encode_event(writer, event, 8, true)
+				    : encode_event(writer, event, 8, false);
+	return writer->swap ? encode_event(writer, event, 4, true)
+			    : encode_event(writer, event, 4, false);
 }
 
-int kb_barman_writer_record(struct kb_barman_writer *w, const void *record, size_t length)
+int kb_barman_writer_record(struct kb_barman_writer *writer, const void *record, size_t length)
 {
 	uint8_t *at;
 	int error;
 
-	if (kb_unlikely(w->error.code))
-		return w->error.code;
-	if (kb_unlikely(length < 16 || length & (w->shape.word - 1)))
+	if (kb_unlikely(writer->error.code))
+		return writer->error.code;
+	if (kb_unlikely(length < 16 || length & (writer->shape.word - 1)))
 		return -EINVAL;
-	note_timestamp(w, kb_load64((const uint8_t *)record + 8, w->swap));
-	at = barman_reserve(w, length, &error);
+	note_timestamp(writer, kb_load64((const uint8_t *)record + 8, writer->swap));
+	at = barman_reserve(writer, length, &error);
 	if (kb_unlikely(!at))
 		return error;
 	memcpy(at, record, length);
@@ -301,32 +305,32 @@ int kb_barman_writer_record(struct kb_barman_writer *w, const void *record, size
 }
 
 /* One after the other: a circular store makes room for each, and keeps it in one piece. */
-static int write_each(struct kb_barman_writer *w, const uint8_t *blocks, size_t bytes)
+static int write_each(struct kb_barman_writer *writer, const uint8_t *blocks, size_t bytes)
 {
-	unsigned int word = w->shape.word;
+	unsigned int word = writer->shape.word;
 	int ret = 0;
 
 	while (bytes && !ret) {
-		uint64_t length = kb_load_word(blocks, word, w->swap);
+		uint64_t length = kb_load_word(blocks, word, writer->swap);
 
 		if (bytes < word || length > bytes - word)
 			return -EINVAL;
-		ret = kb_barman_writer_record(w, blocks + word, length);
+		ret = kb_barman_writer_record(writer, blocks + word, length);
 		blocks += word + length;
 		bytes -= word + length;
 	}
 	return ret;
 }
 
-int kb_barman_writer_blocks(struct kb_barman_writer *w, const void *blocks, size_t bytes,
+int kb_barman_writer_blocks(struct kb_barman_writer *writer, const void *blocks, size_t bytes,
 			    uint64_t newest)
 {
-	if (kb_unlikely(w->error.code))
-		return w->error.code;
-	if (kb_unlikely(bytes & (w->shape.word - 1)))
+	if (kb_unlikely(writer->error.code))
+		return writer->error.code;
+	if (kb_unlikely(bytes & (writer->shape.word - 1)))
 		return -EINVAL;
-	if (w->ring)
-		return write_each(w, blocks, bytes);
-	note_timestamp(w, newest);
-	return barman_append(w, blocks, bytes);
+	if (writer->ring)
+		return write_each(writer, blocks, bytes);
+	note_timestamp(writer, newest);
+	return barman_append(writer, blocks, bytes);
 }

@@ -49,23 +49,24 @@ static void add_header(struct kb_digest *digest, const struct kb_header *h)
 	kb_digest_bytes(digest, h->strings, h->string_table_length);
 }
 
-int barman_identify(struct kb_barman *b, struct barman_identity *identity, struct kb_error *err)
+int barman_identify(struct kb_barman *barman, struct barman_identity *identity,
+		    struct kb_error *err)
 {
 	struct kb_digest digest;
-	int ret = kb_barman_keep(b, err);
+	int ret = kb_barman_keep(barman, err);
 
 	if (ret)
 		return ret;
 	kb_digest_begin(&digest);
-	add_header(&digest, &b->header);
-	add_tables(&digest, &b->header);
-	for (unsigned int i = 0; i < b->nr_segments; i++) {
-		uint64_t at = b->segments[i].start, end = b->segments[i].end;
+	add_header(&digest, &barman->header);
+	add_tables(&digest, &barman->header);
+	for (unsigned int i = 0; i < barman->nr_segments; i++) {
+		uint64_t at = barman->segments[i].start, end = barman->segments[i].end;
 		size_t got;
 
 		for (; at < end; at += got) {
 			size_t want = end - at < PIECE ? (size_t)(end - at) : PIECE;
-			const uint8_t *data = kb_source_at(&b->source, at, want, &got, NULL);
+			const uint8_t *data = kb_source_at(&barman->source, at, want, &got, NULL);
 
 			if (!data || !got)
 				break;		/* whoever reads the records says so */
@@ -74,7 +75,7 @@ int barman_identify(struct kb_barman *b, struct barman_identity *identity, struc
 		}
 	}
 	kb_digest_end(&digest, identity->bytes);
-	return kb_barman_rewind(b);	/* what its cursor pointed to may have moved */
+	return kb_barman_rewind(barman);	/* what its cursor pointed to may have moved */
 }
 
 static bool same_fact(const struct kb_barman *a, const struct kb_barman *b, const char *key)

@@ -20,39 +20,40 @@
 #define MOVE_BYTES	((size_t)1 << 20)
 #define MOVE_MAX	((uint64_t)64 << 20)	/* compacting never copies more data than this */
 
-static int io_error(struct kb_barman_writer *w, int error)
+static int io_error(struct kb_barman_writer *writer, int error)
 {
-	if (!w->error.code)
-		kb_error_set(&w->error, -error, KB_NO_OFFSET, "can't write the capture: %s",
+	if (!writer->error.code)
+		kb_error_set(&writer->error, -error, KB_NO_OFFSET, "can't write the capture: %s",
 			     strerror(error));
-	return w->error.code;
+	return writer->error.code;
 }
 
 /* Write at @offset of the capture, or at the end where there are no offsets. */
-static int put(struct kb_barman_writer *w, const void *data, size_t length, uint64_t offset)
+static int put(struct kb_barman_writer *writer, const void *data, size_t length, uint64_t offset)
 {
 	const uint8_t *from = data;
 
-	if (w->error.code)
-		return w->error.code;
-	if (w->out) {
-		int ret = kb_out_bytes(w->out, data, length);
+	if (writer->error.code)
+		return writer->error.code;
+	if (writer->out) {
+		int ret = kb_out_bytes(writer->out, data, length);
 
-		return ret ? io_error(w, -ret) : 0;
+		return ret ? io_error(writer, -ret) : 0;
 	}
-	if (w->behind) {
-		int ret = kb_behind_write(w->behind, data, length, w->base + offset);
+	if (writer->behind) {
+		int ret = kb_behind_write(writer->behind, data, length, writer->base + offset);
 
-		return ret ? io_error(w, -ret) : 0;
+		return ret ? io_error(writer, -ret) : 0;
 	}
 	while (length) {
-		ssize_t n = w->seekable ? pwrite(w->fd, from, length, w->base + offset)
-					: write(w->fd, from, length);
+		ssize_t n = writer->seekable
+				    ? pwrite(writer->fd, from, length, writer->base + offset)
+				    : write(writer->fd, from, length);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return io_error(w, n < 0 ? errno : ENOSPC);
+			return io_error(writer, n < 0 ? errno : ENOSPC);
 		from += n;
 		offset += n;
 		length -= n;
@@ -61,209 +62,214 @@ static int put(struct kb_barman_writer *w, const void *data, size_t length, uint
 }
 
 /* Set the fields of the header that describe the store. */
-static void set_store(struct kb_barman_writer *w)
+static void set_store(struct kb_barman_writer *writer)
 {
-	uint8_t *store = barman_header_field(w, w->places.store);
-	uint64_t length = w->flushed + w->used, write = length, total = length, read = 0;
+	uint8_t *store = barman_header_field(writer, writer->places.store);
+	uint64_t length = writer->flushed + writer->used, write = length, total = length, read = 0;
 
-	if (w->ring) {
-		length = w->ring_bytes;
-		write = total = w->write;
-		read = w->read;
-	} else if (w->limit != UINT64_MAX) {
-		length = w->limit;
+	if (writer->ring) {
+		length = writer->ring_bytes;
+		write = total = writer->write;
+		read = writer->read;
+	} else if (writer->limit != UINT64_MAX) {
+		length = writer->limit;
 	}
-	kb_store64(store, length, w->swap);
-	kb_store64(store + 8, write, w->swap);
-	kb_store64(store + 16, read, w->swap);
-	kb_store64(store + 24, total, w->swap);
-	kb_store64(barman_header_field(w, BARMAN_AT_LAST_TIMESTAMP), w->last_timestamp, w->swap);
-	kb_store32(barman_header_field(w, BARMAN_AT_STRING_LENGTH), w->string_bytes, w->swap);
-	barman_complete_header(w);
+	kb_store64(store, length, writer->swap);
+	kb_store64(store + 8, write, writer->swap);
+	kb_store64(store + 16, read, writer->swap);
+	kb_store64(store + 24, total, writer->swap);
+	kb_store64(barman_header_field(writer, BARMAN_AT_LAST_TIMESTAMP), writer->last_timestamp,
+		   writer->swap);
+	kb_store32(barman_header_field(writer, BARMAN_AT_STRING_LENGTH), writer->string_bytes,
+		   writer->swap);
+	barman_complete_header(writer);
 }
 
 /* Write the whole header to a file that does not allow a second write to it. */
-static int send_header(struct kb_barman_writer *w, bool open_end)
+static int send_header(struct kb_barman_writer *writer, bool open_end)
 {
-	set_store(w);
-	if (open_end && w->limit != UINT64_MAX) {
-		uint8_t *store = barman_header_field(w, w->places.store);
+	set_store(writer);
+	if (open_end && writer->limit != UINT64_MAX) {
+		uint8_t *store = barman_header_field(writer, writer->places.store);
 
-		kb_store64(store + 8, w->limit, w->swap);
-		kb_store64(store + 24, w->limit, w->swap);
+		kb_store64(store + 8, writer->limit, writer->swap);
+		kb_store64(store + 24, writer->limit, writer->swap);
 	} else if (open_end) {
-		uint8_t *store = barman_header_field(w, w->places.store);
+		uint8_t *store = barman_header_field(writer, writer->places.store);
 
-		kb_store64(store, BARMAN_OPEN_END, w->swap);
-		kb_store64(store + 8, BARMAN_OPEN_END, w->swap);
-		kb_store64(store + 24, 0, w->swap);
+		kb_store64(store, BARMAN_OPEN_END, writer->swap);
+		kb_store64(store + 8, BARMAN_OPEN_END, writer->swap);
+		kb_store64(store + 24, 0, writer->swap);
 	}
-	w->header_sent = true;
-	return put(w, w->header, w->places.end, 0);
+	writer->header_sent = true;
+	return put(writer, writer->header, writer->places.end, 0);
 }
 
-void barman_write_to(struct kb_barman_writer *w, struct kb_out *out)
+void barman_write_to(struct kb_barman_writer *writer, struct kb_out *out)
 {
-	w->out = out;
-	w->seekable = false;
+	writer->out = out;
+	writer->seekable = false;
 }
 
-int barman_flush(struct kb_barman_writer *w)
+int barman_flush(struct kb_barman_writer *writer)
 {
 	int ret = 0;
 
-	if (!w->seekable && !w->header_sent)
-		ret = send_header(w, true);
+	if (!writer->seekable && !writer->header_sent)
+		ret = send_header(writer, true);
 	if (!ret)
-		ret = put(w, w->buffer, w->used, w->places.end + w->flushed);
+		ret = put(writer, writer->buffer, writer->used,
+			  writer->places.end + writer->flushed);
 	if (ret)
 		return ret;
-	w->flushed += w->used;
-	w->used = 0;
+	writer->flushed += writer->used;
+	writer->used = 0;
 	return 0;
 }
 
-static int put_rows(struct kb_barman_writer *w, uint64_t table, uint64_t row_bytes, uint32_t from,
-		    uint32_t to)
+static int put_rows(struct kb_barman_writer *writer, uint64_t table, uint64_t row_bytes,
+		    uint32_t from, uint32_t to)
 {
-	return put(w, w->header + table + 4 + from * row_bytes, (to - from) * row_bytes,
+	return put(writer, writer->header + table + 4 + from * row_bytes, (to - from) * row_bytes,
 		   table + 4 + from * row_bytes);
 }
 
 /* Write what has changed in the header, except the counts. */
-int barman_write_rows(struct kb_barman_writer *w)
+int barman_write_rows(struct kb_barman_writer *writer)
 {
-	const struct barman_places *p = &w->places;
+	const struct barman_places *p = &writer->places;
 	int ret;
 
-	set_store(w);
-	ret = put(w, w->header + BARMAN_AT_STRINGS + w->synced_strings,
-		  w->string_bytes - w->synced_strings, BARMAN_AT_STRINGS + w->synced_strings);
-	if (!ret && w->nr_tasks > w->synced_tasks)
-		ret = put_rows(w, p->tasks, BARMAN_TASK_BYTES, w->synced_tasks, w->nr_tasks);
-	if (!ret && w->nr_maps > w->synced_maps)
-		ret = put_rows(w, p->maps, p->map_bytes, w->synced_maps, w->nr_maps);
-	if (!ret && !w->synced_rest)
-		ret = put(w, w->header + p->pmus, p->tasks - p->pmus, p->pmus);
-	if (!ret && !w->synced_rest)
-		ret = put(w, w->header + p->charts, p->store - p->charts, p->charts);
+	set_store(writer);
+	ret = put(writer, writer->header + BARMAN_AT_STRINGS + writer->synced_strings,
+		  writer->string_bytes - writer->synced_strings,
+		  BARMAN_AT_STRINGS + writer->synced_strings);
+	if (!ret && writer->nr_tasks > writer->synced_tasks)
+		ret = put_rows(writer, p->tasks, BARMAN_TASK_BYTES, writer->synced_tasks,
+			       writer->nr_tasks);
+	if (!ret && writer->nr_maps > writer->synced_maps)
+		ret = put_rows(writer, p->maps, p->map_bytes, writer->synced_maps, writer->nr_maps);
+	if (!ret && !writer->synced_rest)
+		ret = put(writer, writer->header + p->pmus, p->tasks - p->pmus, p->pmus);
+	if (!ret && !writer->synced_rest)
+		ret = put(writer, writer->header + p->charts, p->store - p->charts, p->charts);
 	return ret;
 }
 
 /* Write the counts of rows, strings and bytes of records. */
-int barman_write_header(struct kb_barman_writer *w)
+int barman_write_header(struct kb_barman_writer *writer)
 {
-	const struct barman_places *p = &w->places;
+	const struct barman_places *p = &writer->places;
 	int ret = 0;
 
-	set_store(w);
-	if (w->shape.max_task_infos)
-		ret = put(w, w->header + p->tasks, 4, p->tasks);
-	if (!ret && w->shape.max_mmap_layout)
-		ret = put(w, w->header + p->maps, 4, p->maps);
+	set_store(writer);
+	if (writer->shape.max_task_infos)
+		ret = put(writer, writer->header + p->tasks, 4, p->tasks);
+	if (!ret && writer->shape.max_mmap_layout)
+		ret = put(writer, writer->header + p->maps, 4, p->maps);
 	if (!ret)
-		ret = put(w, w->header, BARMAN_AT_STRINGS, 0);
+		ret = put(writer, writer->header, BARMAN_AT_STRINGS, 0);
 	if (!ret)
-		ret = put(w, w->header + p->store, BARMAN_STORE_BYTES, p->store);
+		ret = put(writer, writer->header + p->store, BARMAN_STORE_BYTES, p->store);
 	if (ret)
 		return ret;
-	w->synced_strings = w->string_bytes;
-	w->synced_tasks = w->nr_tasks;
-	w->synced_maps = w->nr_maps;
-	w->synced_rest = true;
+	writer->synced_strings = writer->string_bytes;
+	writer->synced_tasks = writer->nr_tasks;
+	writer->synced_maps = writer->nr_maps;
+	writer->synced_rest = true;
 	return 0;
 }
 
 /* Write what has changed in the ring: at most two pieces. */
-int barman_write_ring(struct kb_barman_writer *w)
+int barman_write_ring(struct kb_barman_writer *writer)
 {
-	uint64_t from = w->synced_ring, n = w->ring_bytes;
+	uint64_t from = writer->synced_ring, n = writer->ring_bytes;
 	int ret = 0;
 
-	if (w->write - from > n)
-		from = w->write - n;
-	while (!ret && from < w->write) {
-		uint64_t at = from % n, piece = w->write - from;
+	if (writer->write - from > n)
+		from = writer->write - n;
+	while (!ret && from < writer->write) {
+		uint64_t at = from % n, piece = writer->write - from;
 
 		if (piece > n - at)
 			piece = n - at;
-		ret = put(w, w->ring + at, piece, w->places.end + at);
+		ret = put(writer, writer->ring + at, piece, writer->places.end + at);
 		from += piece;
 	}
 	if (!ret)
-		w->synced_ring = w->write;
+		writer->synced_ring = writer->write;
 	return ret;
 }
 
-static uint8_t *reserve_linear(struct kb_barman_writer *w, uint64_t whole, int *error)
+static uint8_t *reserve_linear(struct kb_barman_writer *writer, uint64_t whole, int *error)
 {
 	uint8_t *at;
 
-	if (whole > w->limit - (w->flushed + w->used)) {
+	if (whole > writer->limit - (writer->flushed + writer->used)) {
 		*error = -ENOSPC;
 		return NULL;
 	}
-	if (kb_unlikely(whole > w->room - w->used)) {
-		*error = barman_flush(w);
+	if (kb_unlikely(whole > writer->room - writer->used)) {
+		*error = barman_flush(writer);
 		if (*error)
 			return NULL;
-		if (whole > w->room) {
-			uint8_t *more = realloc(w->buffer, whole);
+		if (whole > writer->room) {
+			uint8_t *more = realloc(writer->buffer, whole);
 
 			if (!more) {
 				*error = -ENOMEM;
 				return NULL;
 			}
-			w->buffer = more;
-			w->room = whole;
+			writer->buffer = more;
+			writer->room = whole;
 		}
 	}
-	at = w->buffer + w->used;
-	w->used += whole;
+	at = writer->buffer + writer->used;
+	writer->used += whole;
 	return at;
 }
 
-int barman_append(struct kb_barman_writer *w, const void *blocks, size_t bytes)
+int barman_append(struct kb_barman_writer *writer, const void *blocks, size_t bytes)
 {
 	const uint8_t *from = blocks;
 	int ret = 0;
 
-	if (bytes > w->limit - (w->flushed + w->used))
+	if (bytes > writer->limit - (writer->flushed + writer->used))
 		return -ENOSPC;
 	while (bytes && !ret) {
-		size_t part = w->room - w->used;
+		size_t part = writer->room - writer->used;
 
 		if (part > bytes)
 			part = bytes;
-		memcpy(w->buffer + w->used, from, part);
-		w->used += part;
+		memcpy(writer->buffer + writer->used, from, part);
+		writer->used += part;
 		from += part;
 		bytes -= part;
-		if (w->used == w->room)
-			ret = barman_flush(w);
+		if (writer->used == writer->room)
+			ret = barman_flush(writer);
 	}
 	return ret;
 }
 
 /* Remove old blocks until there is room for @whole <= ring_bytes bytes. */
-static void ring_evict(struct kb_barman_writer *w, uint64_t whole)
+static void ring_evict(struct kb_barman_writer *writer, uint64_t whole)
 {
-	unsigned int word = w->shape.word;
+	unsigned int word = writer->shape.word;
 	uint64_t padding_bit = UINT64_C(1) << (word * 8 - 1);
 
-	while (w->write + whole - w->read > w->ring_bytes) {
-		const uint8_t *at = w->ring + w->read % w->ring_bytes;
+	while (writer->write + whole - writer->read > writer->ring_bytes) {
+		const uint8_t *at = writer->ring + writer->read % writer->ring_bytes;
 
-		w->read += word + (kb_load_word(at, word, w->swap) & ~padding_bit);
+		writer->read += word + (kb_load_word(at, word, writer->swap) & ~padding_bit);
 	}
 }
 
 /* A block that would be split at the end goes to the start, and padding fills the end. */
-static uint8_t *reserve_ring(struct kb_barman_writer *w, uint64_t whole, int *error)
+static uint8_t *reserve_ring(struct kb_barman_writer *writer, uint64_t whole, int *error)
 {
-	unsigned int word = w->shape.word;
+	unsigned int word = writer->shape.word;
 	uint64_t padding_bit = UINT64_C(1) << (word * 8 - 1);
-	uint64_t n = w->ring_bytes, head = w->write % n;
+	uint64_t n = writer->ring_bytes, head = writer->write % n;
 
 	if (whole > n) {
 		*error = -E2BIG;
@@ -272,264 +278,269 @@ static uint8_t *reserve_ring(struct kb_barman_writer *w, uint64_t whole, int *er
 	if (whole > n - head) {
 		uint64_t pad = n - head;
 
-		ring_evict(w, pad);
-		kb_store_word(w->ring + head, padding_bit | (pad - word), word, w->swap);
-		w->write += pad;
+		ring_evict(writer, pad);
+		kb_store_word(writer->ring + head, padding_bit | (pad - word), word, writer->swap);
+		writer->write += pad;
 		head = 0;
 	}
-	ring_evict(w, whole);
-	w->write += whole;
-	return w->ring + head;
+	ring_evict(writer, whole);
+	writer->write += whole;
+	return writer->ring + head;
 }
 
-uint8_t *barman_reserve(struct kb_barman_writer *w, uint64_t length, int *error)
+uint8_t *barman_reserve(struct kb_barman_writer *writer, uint64_t length, int *error)
 {
-	unsigned int word = w->shape.word;
+	unsigned int word = writer->shape.word;
 	uint8_t *at;
 
 	if (kb_unlikely(length > BARMAN_RECORD_MAX)) {
 		*error = -E2BIG;
 		return NULL;
 	}
-	at = w->ring ? reserve_ring(w, word + length, error)
-		     : reserve_linear(w, word + length, error);
+	at = writer->ring ? reserve_ring(writer, word + length, error)
+		     : reserve_linear(writer, word + length, error);
 	if (kb_unlikely(!at))
 		return NULL;
-	kb_store_word(at, length, word, w->swap);
+	kb_store_word(at, length, word, writer->swap);
 	return at + word;
 }
 
 /* Make a second header with the same tables without unused rows. */
-static int small_header(const struct kb_barman_writer *w, struct barman_shape *shape,
+static int small_header(const struct kb_barman_writer *writer, struct barman_shape *shape,
 			struct barman_places *places, uint32_t more_strings, uint8_t **out)
 {
-	const struct barman_places *p = &w->places;
+	const struct barman_places *p = &writer->places;
 	uint32_t most = 0;
 	uint8_t *to;
 
-	*shape = w->shape;
-	shape->max_string_table_length = ((w->string_bytes + 3) & ~3U) + more_strings;
+	*shape = writer->shape;
+	shape->max_string_table_length = ((writer->string_bytes + 3) & ~3U) + more_strings;
 	for (uint32_t core = 0; core < shape->max_cores; core++) {
-		if (w->num_counters[core] > most)
-			most = w->num_counters[core];
+		if (writer->num_counters[core] > most)
+			most = writer->num_counters[core];
 	}
 	shape->max_pmu_counters = most;
 	/*
 	 * A table whose size becomes 0 would remove fields from the records. The series that
 	 * records refer to are not known, unless the layout says so.
 	 */
-	if (w->spare_series && shape->num_series) {
-		shape->num_charts = w->nr_charts ? w->nr_charts : 1;
-		shape->num_series = w->nr_series ? w->nr_series : 1;
+	if (writer->spare_series && shape->num_series) {
+		shape->num_charts = writer->nr_charts ? writer->nr_charts : 1;
+		shape->num_series = writer->nr_series ? writer->nr_series : 1;
 	}
 	if (shape->max_task_infos)
-		shape->max_task_infos = w->nr_tasks ? w->nr_tasks : 1;
+		shape->max_task_infos = writer->nr_tasks ? writer->nr_tasks : 1;
 	if (shape->max_mmap_layout)
-		shape->max_mmap_layout = w->nr_maps ? w->nr_maps : 1;
+		shape->max_mmap_layout = writer->nr_maps ? writer->nr_maps : 1;
 	barman_places(places, shape);
 	to = calloc(1, places->end);
 	if (!to)
 		return -ENOMEM;
 	*out = to;
 
-	memcpy(to, w->header, BARMAN_AT_STRINGS + w->string_bytes);
+	memcpy(to, writer->header, BARMAN_AT_STRINGS + writer->string_bytes);
 	for (uint32_t core = 0; core < shape->max_cores; core++)
 		memcpy(to + places->pmus + core * places->pmu_bytes,
-		       w->header + p->pmus + core * p->pmu_bytes,
-		       20 + shape->word + 4 * (size_t)w->num_counters[core]);
+		       writer->header + p->pmus + core * p->pmu_bytes,
+		       20 + shape->word + 4 * (size_t)writer->num_counters[core]);
 	if (shape->max_task_infos)
-		memcpy(to + places->tasks, w->header + p->tasks,
-		       4 + (size_t)w->nr_tasks * BARMAN_TASK_BYTES);
+		memcpy(to + places->tasks, writer->header + p->tasks,
+		       4 + (size_t)writer->nr_tasks * BARMAN_TASK_BYTES);
 	if (shape->max_mmap_layout)
-		memcpy(to + places->maps, w->header + p->maps, 4 + w->nr_maps * p->map_bytes);
+		memcpy(to + places->maps, writer->header + p->maps,
+		       4 + writer->nr_maps * p->map_bytes);
 	if (shape->num_series) {
-		memcpy(to + places->charts, w->header + p->charts,
+		memcpy(to + places->charts, writer->header + p->charts,
 		       4 + (size_t)shape->num_charts * BARMAN_CHART_BYTES);
-		kb_store32(to + places->charts, shape->num_charts, w->swap);
-		memcpy(to + places->series, w->header + p->series,
+		kb_store32(to + places->charts, shape->num_charts, writer->swap);
+		memcpy(to + places->series, writer->header + p->series,
 		       (size_t)shape->num_series * BARMAN_SERIES_BYTES);
 	}
-	kb_store32(to + BARMAN_AT_HEADER_LENGTH, places->end, w->swap);
-	kb_store32(to + BARMAN_AT_CONFIG + 4, shape->max_task_infos, w->swap);
-	kb_store32(to + BARMAN_AT_CONFIG + 8, shape->max_mmap_layout, w->swap);
-	kb_store32(to + BARMAN_AT_CONFIG + 12, shape->max_pmu_counters, w->swap);
-	kb_store32(to + BARMAN_AT_CONFIG + 16, shape->max_string_table_length, w->swap);
-	kb_store32(to + BARMAN_AT_CONFIG + 20, shape->num_series, w->swap);
+	kb_store32(to + BARMAN_AT_HEADER_LENGTH, places->end, writer->swap);
+	kb_store32(to + BARMAN_AT_CONFIG + 4, shape->max_task_infos, writer->swap);
+	kb_store32(to + BARMAN_AT_CONFIG + 8, shape->max_mmap_layout, writer->swap);
+	kb_store32(to + BARMAN_AT_CONFIG + 12, shape->max_pmu_counters, writer->swap);
+	kb_store32(to + BARMAN_AT_CONFIG + 16, shape->max_string_table_length, writer->swap);
+	kb_store32(to + BARMAN_AT_CONFIG + 20, shape->num_series, writer->swap);
 	return 0;
 }
 
-static void take_header(struct kb_barman_writer *w, const struct barman_shape *shape,
+static void take_header(struct kb_barman_writer *writer, const struct barman_shape *shape,
 			const struct barman_places *places, uint8_t *header)
 {
-	free(w->header);
-	w->header = header;
-	w->shape = *shape;
-	w->places = *places;
+	free(writer->header);
+	writer->header = header;
+	writer->shape = *shape;
+	writer->places = *places;
 }
 
 /* Move data in the file down by @by bytes, and shorten the file. */
-static int move_down(struct kb_barman_writer *w, uint64_t by)
+static int move_down(struct kb_barman_writer *writer, uint64_t by)
 {
-	uint64_t from = w->base + w->places.end, end = from + w->flushed;
+	uint64_t from = writer->base + writer->places.end, end = from + writer->flushed;
 	uint8_t *piece = malloc(MOVE_BYTES);
 	int ret = 0;
 
 	if (!piece)
 		return -ENOMEM;
 	while (from < end && !ret) {
-		ssize_t n = pread(w->fd, piece, MOVE_BYTES, from);
+		ssize_t n = pread(writer->fd, piece, MOVE_BYTES, from);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			ret = n < 0 ? -errno : -EIO;
 		else
-			ret = put(w, piece, n, from - by - w->base);
+			ret = put(writer, piece, n, from - by - writer->base);
 		from += n;
 	}
 	free(piece);
-	if (!ret && ftruncate(w->fd, end - by))
+	if (!ret && ftruncate(writer->fd, end - by))
 		ret = -errno;
 	return ret;
 }
 
 /* Whether the file can be read. Moving its data requires that. */
-static bool is_readable(const struct kb_barman_writer *w)
+static bool is_readable(const struct kb_barman_writer *writer)
 {
-	return (fcntl(w->fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+	return (fcntl(writer->fd, F_GETFL) & O_ACCMODE) == O_RDWR;
 }
 
 /*
  * Let the file system remove whole blocks from the middle of the header. The rest, less than a
  * block, is added to the string table. Returns 0 on success.
  */
-static int collapse(struct kb_barman_writer *w, uint64_t by, uint64_t *taken)
+static int collapse(struct kb_barman_writer *writer, uint64_t by, uint64_t *taken)
 {
 	struct stat st;
 	uint64_t block, from;
 
-	if (fstat(w->fd, &st))
+	if (fstat(writer->fd, &st))
 		return -errno;
 	block = st.st_blksize > 0 ? st.st_blksize : 4096;
-	from = (w->base + block - 1) / block * block;
-	if (from - w->base > by)
+	from = (writer->base + block - 1) / block * block;
+	if (from - writer->base > by)
 		return -EINVAL;
-	*taken = (by - (from - w->base)) / block * block;
+	*taken = (by - (from - writer->base)) / block * block;
 	if (!*taken)
 		return -EINVAL;
-	return fallocate(w->fd, FALLOC_FL_COLLAPSE_RANGE, from, *taken) ? -errno : 0;
+	return fallocate(writer->fd, FALLOC_FL_COLLAPSE_RANGE, from, *taken) ? -errno : 0;
 }
 
 /*
  * Remove the unused rows. Data that are not written yet are simply written to another place.
  * Data in the file must be moved, and stay if that is expensive; the rows are holes anyway.
  */
-static void compact_header(struct kb_barman_writer *w)
+static void compact_header(struct kb_barman_writer *writer)
 {
 	struct barman_places places;
 	struct barman_shape shape;
 	uint64_t by, taken = 0;
 	uint8_t *small;
 
-	if (small_header(w, &shape, &places, 0, &small))
+	if (small_header(writer, &shape, &places, 0, &small))
 		return;
-	by = w->places.end - places.end;
-	if (by && w->flushed) {
-		if (collapse(w, by, &taken) == 0) {
+	by = writer->places.end - places.end;
+	if (by && writer->flushed) {
+		if (collapse(writer, by, &taken) == 0) {
 			free(small);
-			if (small_header(w, &shape, &places, by - taken, &small)) {
-				io_error(w, ENOMEM);
+			if (small_header(writer, &shape, &places, by - taken, &small)) {
+				io_error(writer, ENOMEM);
 				return;
 			}
 		} else {
 			int ret;
 
-			if (w->flushed > MOVE_MAX || !is_readable(w)) {
+			if (writer->flushed > MOVE_MAX || !is_readable(writer)) {
 				free(small);
 				return;
 			}
-			ret = move_down(w, by);
+			ret = move_down(writer, by);
 			if (ret)
-				io_error(w, -ret);
+				io_error(writer, -ret);
 		}
 	}
-	take_header(w, &shape, &places, small);
-	w->synced_ring = 0;
+	take_header(writer, &shape, &places, small);
+	writer->synced_ring = 0;
 }
 
-int barman_write_behind(struct kb_barman_writer *w)
+int barman_write_behind(struct kb_barman_writer *writer)
 {
-	return w->seekable ? kb_behind_create(&w->behind, w->fd) : 0;
+	return writer->seekable ? kb_behind_create(&writer->behind, writer->fd) : 0;
 }
 
-int barman_wait(struct kb_barman_writer *w)
+int barman_wait(struct kb_barman_writer *writer)
 {
-	int ret = w->behind ? kb_behind_drain(w->behind) : 0;
+	int ret = writer->behind ? kb_behind_drain(writer->behind) : 0;
 
-	return ret ? io_error(w, -ret) : 0;
+	return ret ? io_error(writer, -ret) : 0;
 }
 
 /*
  * If a thread writes, sync the data to the disk before the header that counts them, so that
  * they survive a power loss. The first time is an exception, because the caller waits for it.
  */
-static int sync_output(struct kb_barman_writer *w)
+static int sync_output(struct kb_barman_writer *writer)
 {
-	int ret = w->ring ? barman_write_ring(w) : barman_flush(w);
+	int ret = writer->ring ? barman_write_ring(writer) : barman_flush(writer);
 
 	if (!ret)
-		ret = barman_write_rows(w);
-	if (!ret && w->behind && w->synced_strings && kb_behind_sync(w->behind))
-		ret = barman_wait(w);
-	return ret ? ret : barman_write_header(w);
+		ret = barman_write_rows(writer);
+	if (!ret && writer->behind && writer->synced_strings && kb_behind_sync(writer->behind))
+		ret = barman_wait(writer);
+	return ret ? ret : barman_write_header(writer);
 }
 
 /* The end: data, sync, header. Afterwards the file's position is behind the capture. */
-static int finish_output(struct kb_barman_writer *w, bool compact)
+static int finish_output(struct kb_barman_writer *writer, bool compact)
 {
 	uint64_t data;
 	int ret;
 
-	set_store(w);
-	if (!w->seekable) {
-		if (w->header_sent)
-			return barman_flush(w);
+	set_store(writer);
+	if (!writer->seekable) {
+		if (writer->header_sent)
+			return barman_flush(writer);
 		if (compact)
-			compact_header(w);
-		ret = send_header(w, false);
-		if (!ret && w->ring)
-			return put(w, w->ring, w->write < w->ring_bytes ? w->write : w->ring_bytes,
+			compact_header(writer);
+		ret = send_header(writer, false);
+		if (!ret && writer->ring)
+			return put(writer, writer->ring,
+				   writer->write < writer->ring_bytes ? writer->write
+								      : writer->ring_bytes,
 				   0);
-		return ret ? ret : barman_flush(w);
+		return ret ? ret : barman_flush(writer);
 	}
 	/* The rest is done by this thread, and not all of it is writing. */
-	ret = barman_wait(w);
-	kb_behind_destroy(w->behind);
-	w->behind = NULL;
+	ret = barman_wait(writer);
+	kb_behind_destroy(writer->behind);
+	writer->behind = NULL;
 	if (ret)
 		return ret;
 	if (compact)
-		compact_header(w);
-	ret = w->ring ? barman_write_ring(w) : barman_flush(w);
+		compact_header(writer);
+	ret = writer->ring ? barman_write_ring(writer) : barman_flush(writer);
 	if (!ret && !compact)
-		ret = barman_write_rows(w);
-	if (!ret && fdatasync(w->fd))
-		ret = io_error(w, errno);
+		ret = barman_write_rows(writer);
+	if (!ret && fdatasync(writer->fd))
+		ret = io_error(writer, errno);
 	if (ret)
 		return ret;
 	if (compact) {
-		set_store(w);
-		ret = put(w, w->header, w->places.end, 0);
+		set_store(writer);
+		ret = put(writer, writer->header, writer->places.end, 0);
 	} else {
-		ret = barman_write_header(w);
+		ret = barman_write_header(writer);
 	}
 	if (ret)
 		return ret;
-	data = w->ring ? w->write < w->ring_bytes ? w->write : w->ring_bytes : w->flushed;
+	data = writer->ring
+		       ? writer->write < writer->ring_bytes ? writer->write : writer->ring_bytes
+		       : writer->flushed;
 	/* An earlier sync may have written data behind the new end. */
-	if (ftruncate(w->fd, w->base + w->places.end + data))
-		return io_error(w, errno);
-	lseek(w->fd, w->base + w->places.end + data, SEEK_SET);
+	if (ftruncate(writer->fd, writer->base + writer->places.end + data))
+		return io_error(writer, errno);
+	lseek(writer->fd, writer->base + writer->places.end + data, SEEK_SET);
 	return 0;
 }
 
@@ -570,22 +581,22 @@ static int copy_data(const struct kb_barman_writer *from, struct kb_barman_write
 }
 
 /* A copy of the writer, with a small header and everything else shared, writes the file. */
-static int copy_compact(const struct kb_barman_writer *w, int fd)
+static int copy_compact(const struct kb_barman_writer *writer, int fd)
 {
-	struct kb_barman_writer to = *w;
+	struct kb_barman_writer to = *writer;
 	int ret;
 
-	if (!w->seekable || w->ring || !is_readable(w))
+	if (!writer->seekable || writer->ring || !is_readable(writer))
 		return -EINVAL;
-	if (w->flushed > MOVE_MAX)
+	if (writer->flushed > MOVE_MAX)
 		return -EFBIG;
-	ret = small_header(w, &to.shape, &to.places, 0, &to.header);
+	ret = small_header(writer, &to.shape, &to.places, 0, &to.header);
 	if (ret)
 		return ret;
 	to.fd = fd;
 	to.base = 0;
 	set_store(&to);
-	ret = copy_data(w, &to);
+	ret = copy_data(writer, &to);
 	if (!ret)
 		ret = put(&to, to.header, to.places.end, 0);
 	if (!ret && fdatasync(fd))
@@ -594,37 +605,37 @@ static int copy_compact(const struct kb_barman_writer *w, int fd)
 	return ret;
 }
 
-int kb_barman_writer_sync(struct kb_barman_writer *w)
+int kb_barman_writer_sync(struct kb_barman_writer *writer)
 {
-	int ret = w->error.code;
+	int ret = writer->error.code;
 
 	if (ret)
 		return ret;
-	if (!w->seekable)
-		return w->ring ? 0 : barman_flush(w);
-	return sync_output(w);
+	if (!writer->seekable)
+		return writer->ring ? 0 : barman_flush(writer);
+	return sync_output(writer);
 }
 
-int kb_barman_writer_finish(struct kb_barman_writer *w, bool compact, struct kb_error *err)
+int kb_barman_writer_finish(struct kb_barman_writer *writer, bool compact, struct kb_error *err)
 {
-	int ret = w->error.code;
+	int ret = writer->error.code;
 
 	if (!ret)
-		ret = finish_output(w, compact);
-	if (ret && !w->error.code)
-		kb_error_set(&w->error, ret, KB_NO_OFFSET, "can't write the capture: %s",
+		ret = finish_output(writer, compact);
+	if (ret && !writer->error.code)
+		kb_error_set(&writer->error, ret, KB_NO_OFFSET, "can't write the capture: %s",
 			     strerror(-ret));
 	if (ret && err)
-		*err = w->error;
+		*err = writer->error;
 	return ret;
 }
 
-int kb_barman_writer_compact(struct kb_barman_writer *w, int fd, struct kb_error *err)
+int kb_barman_writer_compact(struct kb_barman_writer *writer, int fd, struct kb_error *err)
 {
-	int ret = w->error.code;
+	int ret = writer->error.code;
 
 	if (!ret)
-		ret = copy_compact(w, fd);
+		ret = copy_compact(writer, fd);
 	if (ret)
 		kb_error_set(err, ret, KB_NO_OFFSET, "the capture can't be made smaller: %s",
 			     strerror(-ret));

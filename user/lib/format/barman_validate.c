@@ -36,7 +36,7 @@
 #define COUNT_OF(counts, one) ((counts) / (one) % ONE_RECORD)
 
 /* What a value is about. Kinds and contexts of later releases are not wrong. */
-static void check_detail(struct kb_barman *b, const struct kb_event *event)
+static void check_detail(struct kb_barman *barman, const struct kb_event *event)
 {
 	uint32_t cpu = event->custom_counter.cpu;
 
@@ -46,9 +46,9 @@ static void check_detail(struct kb_barman *b, const struct kb_event *event)
 	case KB_WHAT_MIGRATE:
 	case KB_WHAT_FREQUENCY:
 	case KB_WHAT_IDLE_MISS:
-		if (cpu >= b->header.max_cores)
-			barman_finding(b, event->offset, "a value about CPU %" PRIu32 ", in a "
-				       "capture of %" PRIu32, cpu, b->header.max_cores);
+		if (cpu >= barman->header.max_cores)
+			barman_finding(barman, event->offset, "a value about CPU %" PRIu32 ", in a "
+				       "capture of %" PRIu32, cpu, barman->header.max_cores);
 		break;
 	default:
 		break;
@@ -56,18 +56,18 @@ static void check_detail(struct kb_barman *b, const struct kb_event *event)
 }
 
 /* Values that can be decoded, but that the format does not list. */
-static void check_values(struct kb_barman *b, const struct kb_event *event)
+static void check_values(struct kb_barman *barman, const struct kb_event *event)
 {
-	if (event->type == KB_EVENT_TASK_SWITCH && !b->has_tasks)
-		barman_finding(b, event->offset, "a task switch, in a capture without tasks");
+	if (event->type == KB_EVENT_TASK_SWITCH && !barman->has_tasks)
+		barman_finding(barman, event->offset, "a task switch, in a capture without tasks");
 	if (event->type == KB_EVENT_TASK_SWITCH && event->task_switch.reason > KB_SWITCH_BLOCKED)
-		barman_finding(b, event->offset, "%u is not a reason for a task switch",
+		barman_finding(barman, event->offset, "%u is not a reason for a task switch",
 			       event->task_switch.reason);
 	if (event->type == KB_EVENT_ANNOTATION && event->annotation.type > KB_ANNOTATION_GROUP)
-		barman_finding(b, event->offset, "%u is not a type of annotation",
+		barman_finding(barman, event->offset, "%u is not a type of annotation",
 			       event->annotation.type);
 	if (event->type == KB_EVENT_CUSTOM_COUNTER)
-		check_detail(b, event);
+		check_detail(barman, event);
 }
 
 static void count(struct kb_validation *sum, const struct kb_event *event)
@@ -119,21 +119,21 @@ struct rules {
 };
 
 /* Check any record completely. */
-static kb_always_inline void validate_record(struct kb_barman *b, struct kb_validation *sum,
+static kb_always_inline void validate_record(struct kb_barman *barman, struct kb_validation *sum,
 					     struct rules *rules, const uint8_t *record,
 					     uint64_t length, unsigned int word, bool swap)
 {
 	struct kb_event event;
 
-	event.offset = b->window_offset + (record - b->window);
-	if (!decode_record(b, &event, record, length, word, swap)) {
-		barman_bad_record(b, record, length, event.offset, swap);
+	event.offset = barman->window_offset + (record - barman->window);
+	if (!decode_record(barman, &event, record, length, word, swap)) {
+		barman_bad_record(barman, record, length, event.offset, swap);
 		return;
 	}
-	check_values(b, &event);
+	check_values(barman, &event);
 	count(sum, &event);
 	sum->checksum += kb_event_checksum(&event);
-	if (event.core < b->header.max_cores) {
+	if (event.core < barman->header.max_cores) {
 		sum->backwards += event.timestamp < rules->cores[event.core].latest;
 		rules->cores[event.core].latest = event.timestamp;
 	}
@@ -172,17 +172,17 @@ static kb_always_inline uint64_t fast_body(const uint8_t *record, uint32_t type,
 #define NEVER_FAST	(UINT64_C(1) << 63)	/* as a least length */
 
 /* The length of a sample of @core with a task, a PC and no extras. */
-static uint64_t plain_length(const struct kb_barman *b, uint32_t core)
+static uint64_t plain_length(const struct kb_barman *barman, uint32_t core)
 {
-	return sizeof(struct bm_protocol_record_header) + 4 + (b->has_custom ? 4 : 0) +
-	       b->header.word_size + 8 * (uint64_t)b->header.pmus[core].num_counters;
+	return sizeof(struct bm_protocol_record_header) + 4 + (barman->has_custom ? 4 : 0) +
+	       barman->header.word_size + 8 * (uint64_t)barman->header.pmus[core].num_counters;
 }
 
-static void make_type_rules(struct rules *rules, const struct kb_barman *b)
+static void make_type_rules(struct rules *rules, const struct kb_barman *barman)
 {
 	enum { SWITCH = BM_RECORD_TASK_SWITCH, HALT = BM_RECORD_HALTING_EVENT,
 	       SAMPLE = BM_RECORD_SAMPLE_WITH_PC };
-	bool extended = b->header.extended;
+	bool extended = barman->header.extended;
 	/* From some length on a task switch may have a call chain. Others are not longer, either. */
 	const uint64_t lengths = BM_TASK_SWITCH_CHAIN_OFFSET + sizeof(struct bm_kbarman_callchain) -
 				 FAST_BYTES;
@@ -191,23 +191,23 @@ static void make_type_rules(struct rules *rules, const struct kb_barman *b)
 	rules->wrong[HALT] = 0xfe;
 	rules->lengths[HALT] = lengths;
 	rules->count[HALT] = ONE_RECORD;
-	if (!b->has_tasks)
+	if (!barman->has_tasks)
 		return;
 	rules->keep[SWITCH] = !extended ? 0xffffffffff :
-			      b->header.wide_states ? 0xffffffffffffff : 0xffffffffffff;
+			      barman->header.wide_states ? 0xffffffffffffff : 0xffffffffffff;
 	rules->wrong[SWITCH] = 0xfe00000000;
 	rules->lengths[SWITCH] = lengths;
 	rules->count[SWITCH] = ONE_RECORD | ONE_SWITCH;
 	rules->keep[SAMPLE] = 0xffffffff;
-	rules->wrong[SAMPLE] = b->has_custom ? 0xffffffff00000000 : 0;
+	rules->wrong[SAMPLE] = barman->has_custom ? 0xffffffff00000000 : 0;
 	rules->lengths[SAMPLE] = 8;	/* a chain has at least 8 bytes behind the counters */
 	rules->count[SAMPLE] = ONE_RECORD;
 	rules->sample[SAMPLE] = 1;
 }
 
-static int make_rules(struct rules *rules, const struct kb_barman *b)
+static int make_rules(struct rules *rules, const struct kb_barman *barman)
 {
-	uint32_t max_cores = b->header.max_cores, cores = 1, core, type;
+	uint32_t max_cores = barman->header.max_cores, cores = 1, core, type;
 
 	while (cores < max_cores && cores < FAST_CORES)
 		cores *= 2;
@@ -218,11 +218,13 @@ static int make_rules(struct rules *rules, const struct kb_barman *b)
 	};
 	if (!rules->cores)
 		return -ENOMEM;
-	make_type_rules(rules, b);
+	make_type_rules(rules, barman);
 	for (core = 0; core < cores; core++)
 		for (type = 0; type < FAST_TYPES; type++) {
-			uint64_t least = core >= max_cores ? NEVER_FAST :
-				type == BM_RECORD_SAMPLE_WITH_PC ? plain_length(b, core) : FAST_BYTES;
+			uint64_t least = core >= max_cores ? NEVER_FAST
+					 : type == BM_RECORD_SAMPLE_WITH_PC
+						 ? plain_length(barman, core)
+						 : FAST_BYTES;
 
 			rules->cores[core].least[type] = least;
 			if (least != NEVER_FAST && least + rules->lengths[type] > rules->longest)
@@ -232,16 +234,17 @@ static int make_rules(struct rules *rules, const struct kb_barman *b)
 }
 
 /* What plain samples with a task and a PC have beyond other fast records. Returns its hash. */
-static kb_always_inline uint64_t hash_samples(const struct kb_barman *b,
+static kb_always_inline uint64_t hash_samples(const struct kb_barman *barman,
 					      const uint8_t *const *records, size_t nr,
 					      unsigned int word, bool swap)
 {
-	const unsigned int fixed = b->has_custom ? 24 : 20;
+	const unsigned int fixed = barman->has_custom ? 24 : 20;
 	uint64_t counts = 0, pcs = 0, hash = 0;
 
 	for (size_t i = 0; i < nr; i++) {
 		const uint8_t *record = records[i], *at = record + fixed; /* NOLINT: all @nr are set */
-		uint32_t nr_counters = b->header.pmus[kb_load32(record + 4, swap)].num_counters;
+		uint32_t nr_counters =
+			barman->header.pmus[kb_load32(record + 4, swap)].num_counters;
 
 		counts += nr_counters;
 		pcs += kb_load_word(at, word, swap);
@@ -286,7 +289,7 @@ static kb_always_inline bool load_fast(const struct rules *rules, const uint8_t 
  * added up before they are multiplied.
  */
 static kb_always_inline const uint8_t *
-validate_fast(const struct kb_barman *b, struct kb_validation *sum, const struct rules *all,
+validate_fast(const struct kb_barman *barman, struct kb_validation *sum, const struct rules *all,
 	      const uint8_t *at, const uint8_t *end, unsigned int word, bool swap, bool second)
 {
 	const struct rules rules = *all;
@@ -322,7 +325,7 @@ validate_fast(const struct kb_barman *b, struct kb_validation *sum, const struct
 		nr += rules.sample[fast.type];
 	} while (at <= last);
 	sum->checksum += heads * MIX_HEAD + times * MIX_TIME + bodies * MIX_BODY +
-			 hash_samples(b, samples, nr, word, swap);
+			 hash_samples(barman, samples, nr, word, swap);
 	sum->backwards += COUNT_OF(counts, ONE_BACKWARDS);
 	sum->records += COUNT_OF(counts, ONE_RECORD);
 	sum->samples += nr;
@@ -411,44 +414,45 @@ static void join_half(const struct half *half, struct kb_validation *sum, struct
 
 /* Check the records that end in front of @end. Returns where it has stopped. */
 static kb_always_inline const uint8_t *
-validate_part(struct kb_barman *b, struct kb_validation *sum, struct rules *rules, const uint8_t *at,
-	      const uint8_t *end, unsigned int word, bool swap, validate_slowly slowly)
+validate_part(struct kb_barman *barman, struct kb_validation *sum, struct rules *rules,
+	      const uint8_t *at, const uint8_t *end, unsigned int word, bool swap,
+	      validate_slowly slowly)
 {
 	while ((size_t)(end - at) >= word) {
 		const uint8_t *record, *from = at;
 		uint64_t length;
 
-		at = validate_fast(b, sum, rules, at, end, word, swap, false);
+		at = validate_fast(barman, sum, rules, at, end, word, swap, false);
 		if (at != from)
 			continue;
 		record = at + word;
 		length = kb_load_word(at, word, swap);
 		if (length > (size_t)(end - record))
 			break;
-		slowly(b, sum, rules, record, length);
+		slowly(barman, sum, rules, record, length);
 		at = record + length;
 	}
 	return at;
 }
 
-static kb_always_inline void validate_window(struct kb_barman *b, struct kb_validation *sum,
+static kb_always_inline void validate_window(struct kb_barman *barman, struct kb_validation *sum,
 					     struct rules *rules, struct half *half,
 					     unsigned int word, bool swap, validate_slowly slowly)
 {
-	const uint8_t *at = b->at, *middle = NULL;
+	const uint8_t *at = barman->at, *middle = NULL;
 
-	if (half->helper && (size_t)(b->end - at) >= HALVED_BYTES)
-		middle = find_middle(rules, at, b->end, word, swap);
+	if (half->helper && (size_t)(barman->end - at) >= HALVED_BYTES)
+		middle = find_middle(rules, at, barman->end, word, swap);
 	if (middle) {
-		begin_half(half, middle, b->end);
-		at = validate_part(b, sum, rules, at, middle, word, swap, slowly);
+		begin_half(half, middle, barman->end);
+		at = validate_part(barman, sum, rules, at, middle, word, swap, slowly);
 		kb_helper_wait(half->helper);
 	}
 	if (middle && at == middle) {
 		join_half(half, sum, rules);
 		at = half->at;
 	}
-	b->at = validate_part(b, sum, rules, at, b->end, word, swap, slowly);
+	barman->at = validate_part(barman, sum, rules, at, barman->end, word, swap, slowly);
 }
 
 struct instance {
@@ -484,12 +488,12 @@ INSTANCE(of_64, 8, false);
 INSTANCE(of_64_swapped, 8, true);
 
 /* Get a helper if this capture has work for one, and if there may be one. */
-static void get_help(struct half *half, const struct kb_barman *b, void (*check)(void *half))
+static void get_help(struct half *half, const struct kb_barman *barman, void (*check)(void *half))
 {
-	if (b->source.size < HALVED_BYTES || b->header.max_cores > HALVED_CORES || kb_cpus() < 2 ||
-	    make_rules(&half->rules, b))
+	if (barman->source.size < HALVED_BYTES || barman->header.max_cores > HALVED_CORES ||
+	    kb_cpus() < 2 || make_rules(&half->rules, barman))
 		return;
-	half->b = b;
+	half->b = barman;
 	half->check = check;
 	kb_helper_start(&half->helper);
 }
@@ -507,20 +511,22 @@ static bool is_display_of_absolute(uint8_t display)
 }
 
 /* Compare the tables with the lists of values in the format's text. */
-static void check_tables(struct kb_barman *b)
+static void check_tables(struct kb_barman *barman)
 {
-	const struct kb_header *h = &b->header;
+	const struct kb_header *h = &barman->header;
 
 	for (uint32_t i = 0; i < h->nr_charts; i++) {
 		const struct kb_chart *chart = &h->charts[i];
 
 		if (chart->series_composition < KB_COMPOSITION_STACKED ||
 		    chart->series_composition > KB_COMPOSITION_LOG10)
-			barman_finding(b, KB_NO_OFFSET, "chart %" PRIu32 ": %u is not a series "
-				       "composition", i, chart->series_composition);
+			barman_finding(barman, KB_NO_OFFSET,
+				       "chart %" PRIu32 ": %u is not a series "
+				       "composition",
+				       i, chart->series_composition);
 		if (chart->rendering_type < KB_RENDERING_FILLED ||
 		    chart->rendering_type > KB_RENDERING_BAR)
-			barman_finding(b, KB_NO_OFFSET, "chart %" PRIu32 ": %u is not a "
+			barman_finding(barman, KB_NO_OFFSET, "chart %" PRIu32 ": %u is not a "
 				       "rendering type", i, chart->rendering_type);
 	}
 	for (uint32_t i = 0; i < h->nr_series; i++) {
@@ -528,27 +534,31 @@ static void check_tables(struct kb_barman *b)
 
 		if (series->series_class < KB_SERIES_DELTA ||
 		    series->series_class > KB_SERIES_ABSOLUTE)
-			barman_finding(b, KB_NO_OFFSET, "series %" PRIu32 ": %u is not a class", i,
+			barman_finding(barman, KB_NO_OFFSET,
+				       "series %" PRIu32 ": %u is not a class", i,
 				       series->series_class);
 		if (series->display < KB_DISPLAY_ACCUMULATE ||
 		    series->display > KB_DISPLAY_MINIMUM)
-			barman_finding(b, KB_NO_OFFSET, "series %" PRIu32 ": %u is not a display",
-				       i, series->display);
+			barman_finding(barman, KB_NO_OFFSET,
+				       "series %" PRIu32 ": %u is not a display", i,
+				       series->display);
 		else if (is_display_of_absolute(series->display) !=
 			 (series->series_class == KB_SERIES_ABSOLUTE))
-			barman_finding(b, KB_NO_OFFSET, "series %" PRIu32 ": display %u does not go "
-				       "with class %u", i, series->display, series->series_class);
+			barman_finding(barman, KB_NO_OFFSET,
+				       "series %" PRIu32 ": display %u does not go "
+				       "with class %u",
+				       i, series->display, series->series_class);
 	}
 }
 
-int kb_barman_validate(struct kb_barman *b, struct kb_validation *sum, struct kb_error *err)
+int kb_barman_validate(struct kb_barman *barman, struct kb_validation *sum, struct kb_error *err)
 {
 	static const struct instance *const instances[2][2] = {
 		{ &of_32, &of_32_swapped },
 		{ &of_64, &of_64_swapped },
 	};
-	const struct kb_header *h = &b->header;
-	bool swap = h->big_endian != KB_HOST_BIG_ENDIAN, cumulative = b->cumulative;
+	const struct kb_header *h = &barman->header;
+	bool swap = h->big_endian != KB_HOST_BIG_ENDIAN, cumulative = barman->cumulative;
 	const struct instance *instance = instances[h->word_size == 8][swap];
 	struct half half = { 0 };
 	struct kb_error why;
@@ -556,21 +566,21 @@ int kb_barman_validate(struct kb_barman *b, struct kb_validation *sum, struct kb
 	int ret;
 
 	memset(sum, 0, sizeof(*sum));
-	ret = kb_barman_rewind(b);
+	ret = kb_barman_rewind(barman);
 	if (ret)
 		return kb_error_set(err, ret, KB_NO_OFFSET, "%s: can't be read twice",
-				    b->source.name);
-	if (make_rules(&rules, b))
+				    barman->source.name);
+	if (make_rules(&rules, barman))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "%s: out of memory",
-				    b->source.name);
+				    barman->source.name);
 	/* Check the values as they are in the file. */
-	b->cumulative = false;
-	check_tables(b);
-	get_help(&half, b, instance->half);
-	while ((ret = barman_cursor_advance(b, &why)) == 1)
-		instance->window(b, sum, &rules, &half);
-	b->cumulative = cumulative;
+	barman->cumulative = false;
+	check_tables(barman);
+	get_help(&half, barman, instance->half);
+	while ((ret = barman_cursor_advance(barman, &why)) == 1)
+		instance->window(barman, sum, &rules, &half);
+	barman->cumulative = cumulative;
 	release_half(&half);
 	free(rules.cores);
-	return ret ? barman_end_early(b, &why, err) : barman_tell_end(b, err);
+	return ret ? barman_end_early(barman, &why, err) : barman_tell_end(barman, err);
 }

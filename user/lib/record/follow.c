@@ -80,16 +80,16 @@ static size_t whole_blocks(const struct ring *ring)
 }
 
 /* The bytes of the ring up to @position are gone. */
-static void lose(struct kb_follow *f, struct ring *ring, uint64_t position)
+static void lose(struct kb_follow *follow, struct ring *ring, uint64_t position)
 {
-	f->stats.lost_bytes += position - ring->next;
-	f->stats.lost_times++;
+	follow->stats.lost_bytes += position - ring->next;
+	follow->stats.lost_times++;
 	ring->next = position;
 	if (ring->has_gap) {
 		/* there is room to tell of one gap, so it becomes longer; padding may have been skipped */
 		size_t keep = ring->gap_at > ring->at ? ring->gap_at : ring->at;
 
-		f->stats.lost_bytes += ring->have - keep;
+		follow->stats.lost_bytes += ring->have - keep;
 		ring->have = keep;
 	} else {
 		ring->have = whole_blocks(ring);
@@ -109,14 +109,14 @@ static void compact(struct ring *ring)
 }
 
 /* Copy as much as there is room for. */
-static void copy(struct kb_follow *f, struct ring *ring)
+static void copy(struct kb_follow *follow, struct ring *ring)
 {
 	const struct kb_mapped *m = &ring->mapped;
 	uint64_t gone = kb_mapped_read_offset(m, ring->next);
 	size_t n, first, from;
 
 	if ((int64_t)(gone - ring->next) > 0)
-		lose(f, ring, gone);
+		lose(follow, ring, gone);
 	if ((int64_t)(ring->next - ring->end) > 0)
 		ring->end = ring->next;
 	n = ring->end - ring->next;
@@ -136,7 +136,7 @@ static void copy(struct kb_follow *f, struct ring *ring)
 	/* What was overwritten meanwhile is at the front of the copy. */
 	first = gone - ring->next < n ? (size_t)(gone - ring->next) : n;
 	from = ring->have;
-	lose(f, ring, gone);
+	lose(follow, ring, gone);
 	if (first == n)
 		return;
 	memmove(ring->bytes + ring->have, ring->bytes + from + first, n - first);
@@ -145,18 +145,18 @@ static void copy(struct kb_follow *f, struct ring *ring)
 }
 
 /* The ring's bytes make no sense: go on with what comes. */
-static void skip_damage(struct kb_follow *f, struct ring *ring)
+static void skip_damage(struct kb_follow *follow, struct ring *ring)
 {
 	ring->has_gap = false;
-	f->stats.lost_bytes += ring->have - ring->at;
+	follow->stats.lost_bytes += ring->have - ring->at;
 	ring->have = ring->at;
-	lose(f, ring, ring->end);
+	lose(follow, ring, ring->end);
 }
 
 /*
  * Go to the next whole record of @ring, skipping padding. Returns 1, 0: there is none; or -ENOMEM.
  */
-static int load(struct kb_follow *f, struct ring *ring)
+static int load(struct kb_follow *follow, struct ring *ring)
 {
 	for (;;) {
 		struct bm_protocol_record_header header;
@@ -168,7 +168,7 @@ static int load(struct kb_follow *f, struct ring *ring)
 			length = word & ~BM_BLOCK_PADDING;
 			if (length % WORD || length > BLOCK_MAX ||
 			    (!(word & BM_BLOCK_PADDING) && length < sizeof(header))) {
-				skip_damage(f, ring);
+				skip_damage(follow, ring);
 				continue;
 			}
 		}
@@ -184,7 +184,7 @@ static int load(struct kb_follow *f, struct ring *ring)
 				ring->bytes = bytes;
 				ring->room = WORD + length;
 			}
-			copy(f, ring);
+			copy(follow, ring);
 			continue;
 		}
 		if (word & BM_BLOCK_PADDING) {
@@ -205,7 +205,7 @@ static int load(struct kb_follow *f, struct ring *ring)
  * What is too new to be given out waits in the buffer, not in the ring, where it would be overwritten.
  * So a buffer becomes as large as what comes in that time; later it becomes small again.
  */
-static int copy_rest(struct kb_follow *f, struct ring *ring)
+static int copy_rest(struct kb_follow *follow, struct ring *ring)
 {
 	size_t wanted = ring->have - ring->at + (size_t)(ring->end - ring->next), room = BUFFER_BYTES;
 	uint8_t *bytes;
@@ -223,29 +223,29 @@ static int copy_rest(struct kb_follow *f, struct ring *ring)
 		ring->room = room;
 	}
 	if (ring->next != ring->end)
-		copy(f, ring);
+		copy(follow, ring);
 	return 0;
 }
 
-static int queue(struct kb_follow *f, uint32_t cpu)
+static int queue(struct kb_follow *follow, uint32_t cpu)
 {
-	struct ring *ring = &f->rings[cpu];
-	int ret = load(f, ring);
+	struct ring *ring = &follow->rings[cpu];
+	int ret = load(follow, ring);
 
 	if (ret <= 0)
 		return ret;
 	ring->queued = true;
-	f->heap[f->nr_queued] = (struct entry){ ring->timestamp, cpu };
-	oldest_up(f->heap, f->nr_queued++);
+	follow->heap[follow->nr_queued] = (struct entry){ ring->timestamp, cpu };
+	oldest_up(follow->heap, follow->nr_queued++);
 	return 0;
 }
 
 /* ---- all rings ---- */
 
-static int add_ring(struct kb_follow *f, uint32_t cpu, struct kb_error *err)
+static int add_ring(struct kb_follow *follow, uint32_t cpu, struct kb_error *err)
 {
-	struct ring *ring = &f->rings[cpu];
-	int ret = kb_device_map(f->device, cpu, &ring->mapped, err);
+	struct ring *ring = &follow->rings[cpu];
+	int ret = kb_device_map(follow->device, cpu, &ring->mapped, err);
 
 	if (ret)
 		return ret;
@@ -255,150 +255,151 @@ static int add_ring(struct kb_follow *f, uint32_t cpu, struct kb_error *err)
 	if (!ring->bytes)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	/* A CPU that comes later has no record that is old. */
-	ring->next = f->begun ? kb_mapped_read_offset(&ring->mapped, 0)
+	ring->next = follow->begun ? kb_mapped_read_offset(&ring->mapped, 0)
 			      : kb_mapped_write_offset(&ring->mapped, 0);
 	ring->end = ring->note = ring->next;
 	return 0;
 }
 
 /* A CPU of the session has a ring as soon as the kernel has stats of it. */
-static int find_rings(struct kb_follow *f, struct kb_error *err)
+static int find_rings(struct kb_follow *follow, struct kb_error *err)
 {
 	int64_t now = kb_clock_ms();
 	int ret = 0;
 
-	if (f->begun && now - f->found_ms < FIND_MS)
+	if (follow->begun && now - follow->found_ms < FIND_MS)
 		return 0;
-	f->found_ms = now;
-	for (uint32_t cpu = 0; cpu < f->nr_cpus && !ret; cpu++) {
+	follow->found_ms = now;
+	for (uint32_t cpu = 0; cpu < follow->nr_cpus && !ret; cpu++) {
 		struct kbarman_stats stats;
 
-		if (f->rings[cpu].is_mapped || kb_device_stats(f->device, cpu, &stats, NULL))
+		if (follow->rings[cpu].is_mapped ||
+		    kb_device_stats(follow->device, cpu, &stats, NULL))
 			continue;
-		ret = add_ring(f, cpu, err);
-		if (f->first == UINT32_MAX)
-			f->first = cpu;
+		ret = add_ring(follow, cpu, err);
+		if (follow->first == UINT32_MAX)
+			follow->first = cpu;
 	}
 	return ret;
 }
 
 int kb_follow_create(struct kb_follow **out, struct kb_device *device, struct kb_error *err)
 {
-	struct kb_follow *f = calloc(1, sizeof(*f));
+	struct kb_follow *follow = calloc(1, sizeof(*follow));
 	struct kbarman_query query;
 	int ret;
 
 	*out = NULL;
-	if (!f)
+	if (!follow)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	f->device = device;
-	f->given = f->first = UINT32_MAX;
+	follow->device = device;
+	follow->given = follow->first = UINT32_MAX;
 	ret = kb_device_query(device, &query, err);
 	if (!ret) {
-		f->nr_cpus = query.nr_cpus;
-		f->rings = calloc((size_t)query.nr_cpus + 1, sizeof(*f->rings));
-		f->heap = calloc((size_t)query.nr_cpus + 1, sizeof(*f->heap));
-		ret = f->rings && f->heap ? find_rings(f, err) :
+		follow->nr_cpus = query.nr_cpus;
+		follow->rings = calloc((size_t)query.nr_cpus + 1, sizeof(*follow->rings));
+		follow->heap = calloc((size_t)query.nr_cpus + 1, sizeof(*follow->heap));
+		ret = follow->rings && follow->heap ? find_rings(follow, err) :
 		      kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	}
-	if (!ret && f->first == UINT32_MAX)
+	if (!ret && follow->first == UINT32_MAX)
 		ret = kb_error_set(err, -ENODEV, KB_NO_OFFSET,
 				   "none of the CPUs to record is there");
 	if (ret) {
-		kb_follow_destroy(f);
+		kb_follow_destroy(follow);
 		return ret;
 	}
-	f->begun = true;
-	*out = f;
+	follow->begun = true;
+	*out = follow;
 	return 0;
 }
 
-void kb_follow_destroy(struct kb_follow *f)
+void kb_follow_destroy(struct kb_follow *follow)
 {
-	if (!f)
+	if (!follow)
 		return;
-	for (uint32_t cpu = 0; f->rings && cpu < f->nr_cpus; cpu++) {
-		kb_mapped_unmap(&f->rings[cpu].mapped);
-		free(f->rings[cpu].bytes);
+	for (uint32_t cpu = 0; follow->rings && cpu < follow->nr_cpus; cpu++) {
+		kb_mapped_unmap(&follow->rings[cpu].mapped);
+		free(follow->rings[cpu].bytes);
 	}
-	free(f->rings);
-	free(f->heap);
-	free(f);
+	free(follow->rings);
+	free(follow->heap);
+	free(follow);
 }
 
 /* The record that was given out is over. */
-static int pass_given(struct kb_follow *f)
+static int pass_given(struct kb_follow *follow)
 {
-	struct ring *ring = &f->rings[f->given];
-	uint32_t cpu = f->given;
+	struct ring *ring = &follow->rings[follow->given];
+	uint32_t cpu = follow->given;
 
 	if (cpu == UINT32_MAX)
 		return 0;
-	f->given = UINT32_MAX;
+	follow->given = UINT32_MAX;
 	ring->last = ring->timestamp;
 	ring->at += ring->block;
 	ring->queued = false;
-	return queue(f, cpu);
+	return queue(follow, cpu);
 }
 
-int kb_follow_look(struct kb_follow *f, uint64_t *now, struct kb_error *err)
+int kb_follow_look(struct kb_follow *follow, uint64_t *now, struct kb_error *err)
 {
 	struct kbarman_clock clock;
 	/* Read the clock first: records stamped later are newer. */
-	int ret = find_rings(f, err) ?: kb_device_clock(f->device, &clock, err);
+	int ret = find_rings(follow, err) ?: kb_device_clock(follow->device, &clock, err);
 
 	if (ret)
 		return ret;
 	*now = clock.now.timestamp;
-	if (pass_given(f))
+	if (pass_given(follow))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	f->stats.fill = 0;
-	for (uint32_t cpu = 0; cpu < f->nr_cpus; cpu++) {
-		struct ring *ring = &f->rings[cpu];
+	follow->stats.fill = 0;
+	for (uint32_t cpu = 0; cpu < follow->nr_cpus; cpu++) {
+		struct ring *ring = &follow->rings[cpu];
 		unsigned int fill;
 
 		if (!ring->is_mapped)
 			continue;
 		ring->end = kb_mapped_write_offset(&ring->mapped, ring->next);
 		fill = (unsigned int)((ring->end - ring->next) * 100 / ring->mapped.ring_bytes);
-		f->stats.fill = fill > f->stats.fill ? fill : f->stats.fill;
-		if (!ring->queued && queue(f, cpu))
+		follow->stats.fill = fill > follow->stats.fill ? fill : follow->stats.fill;
+		if (!ring->queued && queue(follow, cpu))
 			return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	}
 	return 0;
 }
 
-static int copy_all(struct kb_follow *f)
+static int copy_all(struct kb_follow *follow)
 {
 	int ret = 0;
 
-	for (uint32_t cpu = 0; cpu < f->nr_cpus && !ret; cpu++) {
-		if (f->rings[cpu].is_mapped)
-			ret = copy_rest(f, &f->rings[cpu]);
+	for (uint32_t cpu = 0; cpu < follow->nr_cpus && !ret; cpu++) {
+		if (follow->rings[cpu].is_mapped)
+			ret = copy_rest(follow, &follow->rings[cpu]);
 		/* A loss may have left nothing in front of what is new. */
-		if (!ret && f->rings[cpu].is_mapped && !f->rings[cpu].queued)
-			ret = queue(f, cpu);
+		if (!ret && follow->rings[cpu].is_mapped && !follow->rings[cpu].queued)
+			ret = queue(follow, cpu);
 	}
 	return ret;
 }
 
-int kb_follow_next(struct kb_follow *f, uint64_t horizon, struct kb_followed *record)
+int kb_follow_next(struct kb_follow *follow, uint64_t horizon, struct kb_followed *record)
 {
 	struct ring *ring;
 
-	if (pass_given(f))
+	if (pass_given(follow))
 		return -ENOMEM;
-	if (!f->nr_queued || f->heap[0].timestamp > horizon)
-		return copy_all(f);
-	f->given = f->heap[0].cpu;
-	f->heap[0] = f->heap[--f->nr_queued];
-	oldest_down(f->heap, f->nr_queued);
-	ring = &f->rings[f->given];
+	if (!follow->nr_queued || follow->heap[0].timestamp > horizon)
+		return copy_all(follow);
+	follow->given = follow->heap[0].cpu;
+	follow->heap[0] = follow->heap[--follow->nr_queued];
+	oldest_down(follow->heap, follow->nr_queued);
+	ring = &follow->rings[follow->given];
 	*record = (struct kb_followed){
 		.block = ring->bytes + ring->at,
 		.bytes = ring->block,
 		.timestamp = ring->timestamp,
-		.cpu = f->given,
+		.cpu = follow->given,
 		.behind_gap = ring->behind_gap,
 		.gap_from = ring->last,
 	};
@@ -407,28 +408,28 @@ int kb_follow_next(struct kb_follow *f, uint64_t horizon, struct kb_followed *re
 
 /* ---- what was seen ---- */
 
-const struct kb_mapped *kb_follow_header(const struct kb_follow *f)
+const struct kb_mapped *kb_follow_header(const struct kb_follow *follow)
 {
-	return &f->rings[f->first].mapped;
+	return &follow->rings[follow->first].mapped;
 }
 
-void kb_follow_stats(const struct kb_follow *f, struct kb_follow_stats *stats)
+void kb_follow_stats(const struct kb_follow *follow, struct kb_follow_stats *stats)
 {
-	*stats = f->stats;
+	*stats = follow->stats;
 }
 
-void kb_follow_note(struct kb_follow *f)
+void kb_follow_note(struct kb_follow *follow)
 {
-	for (uint32_t cpu = 0; cpu < f->nr_cpus; cpu++)
-		f->rings[cpu].note = f->rings[cpu].next;
+	for (uint32_t cpu = 0; cpu < follow->nr_cpus; cpu++)
+		follow->rings[cpu].note = follow->rings[cpu].next;
 }
 
-unsigned int kb_follow_since_note(const struct kb_follow *f)
+unsigned int kb_follow_since_note(const struct kb_follow *follow)
 {
 	uint64_t most = 0;
 
-	for (uint32_t cpu = 0; cpu < f->nr_cpus; cpu++) {
-		const struct ring *ring = &f->rings[cpu];
+	for (uint32_t cpu = 0; cpu < follow->nr_cpus; cpu++) {
+		const struct ring *ring = &follow->rings[cpu];
 		uint64_t written = ring->is_mapped ?
 				   kb_mapped_write_offset(&ring->mapped, ring->next) - ring->note : 0;
 		uint64_t percent = ring->is_mapped ? written * 100 / ring->mapped.ring_bytes : 0;

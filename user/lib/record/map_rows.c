@@ -50,49 +50,49 @@ static uint32_t count_new(const __u32 *counter, uint32_t max, uint32_t seen)
 	return count > seen ? count - seen : 0;
 }
 
-static uint32_t process_of_row(const struct kb_mapped *m, uint32_t row)
+static uint32_t process_of_row(const struct kb_mapped *mapped, uint32_t row)
 {
-	const struct bm_kbarman_task *more = kb_mapped_task(m, row);
+	const struct bm_kbarman_task *more = kb_mapped_task(mapped, row);
 
-	return more ? more->tgid : m->tasks[row].task_id;
+	return more ? more->tgid : mapped->tasks[row].task_id;
 }
 
-static int note_process(struct kb_map_rows *rows, const struct kb_mapped *m, uint32_t row)
+static int note_process(struct kb_map_rows *rows, const struct kb_mapped *mapped, uint32_t row)
 {
-	uint64_t task = m->tasks[row].task_id;
+	uint64_t task = mapped->tasks[row].task_id;
 	struct thread *thread = kb_table_get(&rows->processes, &task);
 
 	if (!thread)
 		return -ENOMEM;
-	thread->tgid = process_of_row(m, row);
+	thread->tgid = process_of_row(mapped, row);
 	return 0;
 }
 
 /* The first row of a thread holds before its time as well. */
-static int see_task(struct kb_map_rows *rows, const struct kb_mapped *m, uint32_t row)
+static int see_task(struct kb_map_rows *rows, const struct kb_mapped *mapped, uint32_t row)
 {
-	uint64_t task = m->tasks[row].task_id;
+	uint64_t task = mapped->tasks[row].task_id;
 
 	if (task == KBARMAN_NO_TASK)
 		return 0;
-	rows->rows[rows->nr++] = (struct kb_map_row) { m->tasks[row].timestamp, row, true };
-	return kb_table_find(&rows->processes, &task) ? 0 : note_process(rows, m, row);
+	rows->rows[rows->nr++] = (struct kb_map_row) { mapped->tasks[row].timestamp, row, true };
+	return kb_table_find(&rows->processes, &task) ? 0 : note_process(rows, mapped, row);
 }
 
-static void see_map(struct kb_map_rows *rows, const struct kb_mapped *m, uint32_t at)
+static void see_map(struct kb_map_rows *rows, const struct kb_mapped *mapped, uint32_t at)
 {
-	const struct bm_protocol_header_mmap_layout *row = &m->maps[at];
+	const struct bm_protocol_header_mmap_layout *row = &mapped->maps[at];
 
 	if (row->task_id && row->task_id != KBARMAN_NO_TASK && row->length)
 		rows->rows[rows->nr++] = (struct kb_map_row) { row->timestamp, at, false };
 }
 
-int kb_map_rows_look(struct kb_map_rows *rows, const struct kb_mapped *m)
+int kb_map_rows_look(struct kb_map_rows *rows, const struct kb_mapped *mapped)
 {
-	const struct bm_protocol_config_values *max = &m->header->config_constants;
+	const struct bm_protocol_config_values *max = &mapped->header->config_constants;
 	/* The kernel writes the row of a task before those of its mappings. */
-	uint32_t maps = count_new(m->nr_maps, max->max_mmap_layout, rows->seen_maps);
-	uint32_t tasks = count_new(m->nr_tasks, max->max_task_infos, rows->seen_tasks);
+	uint32_t maps = count_new(mapped->nr_maps, max->max_mmap_layout, rows->seen_maps);
+	uint32_t tasks = count_new(mapped->nr_tasks, max->max_task_infos, rows->seen_tasks);
 	int ret = 0;
 
 	if (!maps && !tasks)
@@ -101,16 +101,16 @@ int kb_map_rows_look(struct kb_map_rows *rows, const struct kb_mapped *m)
 	if (!KB_ARRAY_ROOM(rows->rows, rows->max, rows->nr + (size_t)maps + tasks))
 		return -ENOMEM;
 	for (; tasks && !ret; tasks--)
-		ret = see_task(rows, m, rows->seen_tasks++);
+		ret = see_task(rows, mapped, rows->seen_tasks++);
 	for (; maps; maps--)
-		see_map(rows, m, rows->seen_maps++);
+		see_map(rows, mapped, rows->seen_maps++);
 	if (rows->nr)
 		qsort(rows->rows, rows->nr, sizeof(*rows->rows), compare_rows);
 	return ret;
 }
 
 /* A row that ends before it begins is nobody's mapping. */
-static int put_in_force(const struct kb_mapped *m, struct kb_mounts *mounts,
+static int put_in_force(const struct kb_mapped *mapped, struct kb_mounts *mounts,
 			struct kb_stacks *stacks,
 			const struct bm_protocol_header_mmap_layout *row)
 {
@@ -119,14 +119,14 @@ static int put_in_force(const struct kb_mapped *m, struct kb_mounts *mounts,
 		.start = row->base_address,
 		.length = row->length,
 		.offset = row->image_offset,
-		.image = kb_mapped_string(m, row->image_ptr),
+		.image = kb_mapped_string(mapped, row->image_ptr),
 	};
 	int ret;
 
 	if (!place.image)
 		return 0;
 	if (*place.image)
-		place.file = barman_file_of(m->strings, row->image_ptr);
+		place.file = barman_file_of(mapped->strings, row->image_ptr);
 	place.image = kb_mounts_path(mounts, row->task_id, place.image, place.file);
 	if (!place.image)
 		return -ENOMEM;
@@ -135,7 +135,7 @@ static int put_in_force(const struct kb_mapped *m, struct kb_mounts *mounts,
 	return ret == -EINVAL ? 0 : ret;
 }
 
-int kb_map_rows_until(struct kb_map_rows *rows, const struct kb_mapped *m,
+int kb_map_rows_until(struct kb_map_rows *rows, const struct kb_mapped *mapped,
 		      struct kb_mounts *mounts, struct kb_stacks *stacks, uint64_t timestamp)
 {
 	int ret = 0;
@@ -143,8 +143,8 @@ int kb_map_rows_until(struct kb_map_rows *rows, const struct kb_mapped *m,
 	while (!ret && rows->next < rows->nr && rows->rows[rows->next].timestamp <= timestamp) {
 		const struct kb_map_row *row = &rows->rows[rows->next++];
 
-		ret = row->is_task ? note_process(rows, m, row->row) :
-				     put_in_force(m, mounts, stacks, &m->maps[row->row]);
+		ret = row->is_task ? note_process(rows, mapped, row->row) :
+				     put_in_force(mapped, mounts, stacks, &mapped->maps[row->row]);
 	}
 	return ret;
 }

@@ -38,45 +38,47 @@ static int not_usable(struct kb_error *err, const char *why)
 }
 
 /* Where the string kbarman.tasks=OFFSET says: in the room for strings. */
-static int view_tasks(struct kb_mapped *m, struct kb_error *err)
+static int view_tasks(struct kb_mapped *mapped, struct kb_error *err)
 {
 	static const char key[] = "kbarman.tasks=";
-	uint64_t end = sizeof(*m->header) + (uint64_t)m->header->config_constants.max_string_table_length;
+	uint64_t end = sizeof(*mapped->header) +
+		       (uint64_t)mapped->header->config_constants.max_string_table_length;
 	const struct bm_kbarman_tasks *tasks;
 	const char *string;
 	uint32_t at = 0;
 	uint64_t offset;
 
-	while ((string = kb_mapped_string(m, at)) && strncmp(string, key, sizeof(key) - 1) != 0)
+	while ((string = kb_mapped_string(mapped, at)) &&
+	       strncmp(string, key, sizeof(key) - 1) != 0)
 		at += (uint32_t)strlen(string) + 1;
 	if (!string)
 		return 0;
 	offset = strtoull(string + sizeof(key) - 1, NULL, 10);
-	if (offset < sizeof(*m->header) || offset % 8 || offset > end ||
+	if (offset < sizeof(*mapped->header) || offset % 8 || offset > end ||
 	    end - offset < BM_KBARMAN_TASKS_SIZE_VER0)
 		return not_usable(err, "its facts of tasks are not in the room for strings");
-	tasks = (const void *)((const uint8_t *)m->bytes + offset);
+	tasks = (const void *)((const uint8_t *)mapped->bytes + offset);
 	if (tasks->size < BM_KBARMAN_TASKS_SIZE_VER0 || tasks->size % 8 ||
 	    tasks->element_size < BM_KBARMAN_TASK_SIZE_VER0 || tasks->element_size % 8 || tasks->size > end - offset ||
 	    tasks->count > (end - offset - tasks->size) / tasks->element_size)
 		return not_usable(err, "its facts of tasks are not in the room for strings");
-	m->more_tasks = (const uint8_t *)tasks + tasks->size;
-	m->more_bytes = tasks->element_size;
-	m->nr_more = tasks->count;
+	mapped->more_tasks = (const uint8_t *)tasks + tasks->size;
+	mapped->more_bytes = tasks->element_size;
+	mapped->nr_more = tasks->count;
 	return 0;
 }
 
 /* Behind the ring, in maps from ABI 3 on. */
-static void view_tail(struct kb_mapped *m, size_t left)
+static void view_tail(struct kb_mapped *mapped, size_t left)
 {
-	const struct kbarman_map_tail *tail = (const void *)(m->ring + m->ring_bytes);
+	const struct kbarman_map_tail *tail = (const void *)(mapped->ring + mapped->ring_bytes);
 
 	if (left >= KBARMAN_MAP_TAIL_SIZE_VER0 && tail->size >= KBARMAN_MAP_TAIL_SIZE_VER0 &&
 	    tail->size <= left)
-		m->tail = tail;
+		mapped->tail = tail;
 }
 
-int kb_mapped_view(struct kb_mapped *m, const void *bytes, size_t size, struct kb_error *err)
+int kb_mapped_view(struct kb_mapped *mapped, const void *bytes, size_t size, struct kb_error *err)
 {
 	const struct bm_protocol_header_start *header = bytes;
 	const struct bm_protocol_config_values *config;
@@ -84,7 +86,7 @@ int kb_mapped_view(struct kb_mapped *m, const void *bytes, size_t size, struct k
 	const __u32 *nr_charts = NULL;
 	size_t odd;
 
-	memset(m, 0, sizeof(*m));
+	memset(mapped, 0, sizeof(*mapped));
 	if (size < sizeof(*header))
 		return not_usable(err, "it is too short");
 	if (header->magic_bytes != BM_PROTOCOL_MAGIC_BYTES)
@@ -94,61 +96,61 @@ int kb_mapped_view(struct kb_mapped *m, const void *bytes, size_t size, struct k
 		return not_usable(err, "it has no circular store");
 
 	config = &header->config_constants;
-	m->bytes = bytes;
-	m->size = size;
-	m->header = take(&w, 1, sizeof(*header));
-	m->strings = take(&w, config->max_string_table_length, 1);
+	mapped->bytes = bytes;
+	mapped->size = size;
+	mapped->header = take(&w, 1, sizeof(*header));
+	mapped->strings = take(&w, config->max_string_table_length, 1);
 	if (config->max_string_table_length % 4)
 		return not_usable(err, "the length of its string table is not a multiple of 4");
-	m->pmus = take(&w, config->max_cores, sizeof(*m->pmus));
+	mapped->pmus = take(&w, config->max_cores, sizeof(*mapped->pmus));
 	if (!config->max_task_infos || config->max_pmu_counters != BM_MAX_PMU_COUNTERS)
 		return not_usable(err, "it has no task table, or other PMU entries");
-	m->nr_tasks = take(&w, 1, sizeof(__u32));
-	m->tasks = take(&w, config->max_task_infos, sizeof(*m->tasks));
+	mapped->nr_tasks = take(&w, 1, sizeof(__u32));
+	mapped->tasks = take(&w, config->max_task_infos, sizeof(*mapped->tasks));
 	if (config->max_mmap_layout) {
-		m->nr_maps = take(&w, 1, sizeof(__u32));
-		m->maps = take(&w, config->max_mmap_layout, sizeof(*m->maps));
+		mapped->nr_maps = take(&w, 1, sizeof(__u32));
+		mapped->maps = take(&w, config->max_mmap_layout, sizeof(*mapped->maps));
 	}
 	if (config->num_custom_counters) {
 		nr_charts = take(&w, 1, sizeof(__u32));
 		if (!nr_charts)
 			return not_usable(err, "it ends in its header");
-		m->nr_charts = *nr_charts;
-		m->charts = take(&w, m->nr_charts, sizeof(*m->charts));
-		m->series = take(&w, config->num_custom_counters, sizeof(*m->series));
+		mapped->nr_charts = *nr_charts;
+		mapped->charts = take(&w, mapped->nr_charts, sizeof(*mapped->charts));
+		mapped->series = take(&w, config->num_custom_counters, sizeof(*mapped->series));
 	}
 	odd = (size_t)(w.at - (const uint8_t *)bytes) % 8;
 	take(&w, odd ? 8 - odd : 0, 1);
-	m->store = take(&w, 1, sizeof(*m->store));
+	mapped->store = take(&w, 1, sizeof(*mapped->store));
 	if (w.short_of || (size_t)(w.at - (const uint8_t *)bytes) != header->header_length)
 		return not_usable(err, "the length of its header is not the sum of its parts");
 
-	m->ring = w.at;
-	m->ring_bytes = m->store->buffer_length;
-	if (m->ring_bytes < sizeof(bm_uintptr) || m->ring_bytes & (m->ring_bytes - 1) ||
-	    m->ring_bytes > w.left)
+	mapped->ring = w.at;
+	mapped->ring_bytes = mapped->store->buffer_length;
+	if (mapped->ring_bytes < sizeof(bm_uintptr) ||
+	    mapped->ring_bytes & (mapped->ring_bytes - 1) || mapped->ring_bytes > w.left)
 		return not_usable(err, "the size of its ring is not a power of two, or the ring "
 				       "ends behind the map");
-	view_tail(m, w.left - m->ring_bytes);
-	return view_tasks(m, err);
+	view_tail(mapped, w.left - mapped->ring_bytes);
+	return view_tasks(mapped, err);
 }
 
-void kb_mapped_unmap(struct kb_mapped *m)
+void kb_mapped_unmap(struct kb_mapped *mapped)
 {
-	if (m->bytes)
-		munmap((void *)m->bytes, m->size);
-	memset(m, 0, sizeof(*m));
+	if (mapped->bytes)
+		munmap((void *)mapped->bytes, mapped->size);
+	memset(mapped, 0, sizeof(*mapped));
 }
 
-const char *kb_mapped_string(const struct kb_mapped *m, uint32_t offset)
+const char *kb_mapped_string(const struct kb_mapped *mapped, uint32_t offset)
 {
-	uint32_t length = kb_mapped_count(&m->header->string_table_length);
+	uint32_t length = kb_mapped_count(&mapped->header->string_table_length);
 
-	if (length > m->header->config_constants.max_string_table_length)
-		length = m->header->config_constants.max_string_table_length;
-	if (offset >= length || !memchr(m->strings + offset, '\0', length - offset))
+	if (length > mapped->header->config_constants.max_string_table_length)
+		length = mapped->header->config_constants.max_string_table_length;
+	if (offset >= length || !memchr(mapped->strings + offset, '\0', length - offset))
 		return NULL;
-	return m->strings + offset;
+	return mapped->strings + offset;
 }
 
 /* Load the live word of an offset: on 32-bit kernels only the low word is live. */
@@ -174,36 +176,36 @@ static uint64_t widen(bm_uintptr word, uint64_t near)
 	return near + (uint64_t)(word_difference)(word - (bm_uintptr)near);
 }
 
-uint64_t kb_mapped_write_offset(const struct kb_mapped *m, uint64_t near)
+uint64_t kb_mapped_write_offset(const struct kb_mapped *mapped, uint64_t near)
 {
-	return widen(load_word(&m->store->write_offset), near);
+	return widen(load_word(&mapped->store->write_offset), near);
 }
 
-uint64_t kb_mapped_read_offset(const struct kb_mapped *m, uint64_t near)
+uint64_t kb_mapped_read_offset(const struct kb_mapped *mapped, uint64_t near)
 {
-	return widen(load_word(&m->store->read_offset), near);
+	return widen(load_word(&mapped->store->read_offset), near);
 }
 
 /* The protocol and its names (w0, r0, r1) are those of uapi/kbarman.h. */
-int kb_mapped_snapshot(const struct kb_mapped *m, void *buffer, size_t *start, size_t *length)
+int kb_mapped_snapshot(const struct kb_mapped *mapped, void *buffer, size_t *start, size_t *length)
 {
 	for (int i = 0; i < SNAPSHOT_TRIES; i++) {
-		bm_uintptr w0 = load_word(&m->store->write_offset);	/* pairs with [B] */
-		bm_uintptr r0 = load_word(&m->store->read_offset);
+		bm_uintptr w0 = load_word(&mapped->store->write_offset);	/* pairs with [B] */
+		bm_uintptr r0 = load_word(&mapped->store->read_offset);
 		bm_uintptr held = w0 - r0, first, gone;
-		size_t from = r0 & (m->ring_bytes - 1);
+		size_t from = r0 & (mapped->ring_bytes - 1);
 
 		*start = 0;
 		*length = 0;
 		if (!held)
 			return 0;
-		if (held > m->ring_bytes)	/* r0 > w0: data were evicted meanwhile */
+		if (held > mapped->ring_bytes)	/* r0 > w0: data were evicted meanwhile */
 			continue;
-		first = m->ring_bytes - from < held ? m->ring_bytes - from : held;
-		memcpy(buffer, m->ring + from, first);
-		memcpy((uint8_t *)buffer + first, m->ring, held - first);
+		first = mapped->ring_bytes - from < held ? mapped->ring_bytes - from : held;
+		memcpy(buffer, mapped->ring + from, first);
+		memcpy((uint8_t *)buffer + first, mapped->ring, held - first);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);		/* pairs with [A] */
-		gone = load_word(&m->store->read_offset) - r0;
+		gone = load_word(&mapped->store->read_offset) - r0;
 		if (gone > held)		/* r1 > w0 */
 			continue;
 		*start = gone;

@@ -12,7 +12,7 @@
 int kb_mark_device_open(void);
 
 /* Whether a recording runs, without which the module drops marks silently: 1, 0 or -errno. */
-int kb_mark_device_recording(int fd);
+int kb_mark_device_recording(int device);
 
 /* Write @mark with @text; sets the mark's sizes. Returns 0 or a negative errno. */
 int kb_mark_device_write(int fd, struct kbarman_mark *mark, const char *text);

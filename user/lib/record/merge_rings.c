@@ -62,7 +62,7 @@ KB_HEAP(oldest, struct entry, older)
  * Go to the record at position, skipping padding. False: the ring is dry, or damaged and
  * treated as dry.
  */
-static bool source_load(struct kb_merge *m, struct source *s)
+static bool source_load(struct kb_merge *merge, struct source *s)
 {
 	if (s->end - s->position > s->size)
 		goto damaged;
@@ -96,96 +96,96 @@ static bool source_load(struct kb_merge *m, struct source *s)
 damaged:
 	s->position = s->end;	/* a block boundary again */
 	if (!s->damaged)
-		m->nr_damaged++;
+		merge->nr_damaged++;
 	s->damaged = true;
 	return false;
 }
 
 int kb_merge_create(struct kb_merge **out, unsigned int max_sources, struct kb_error *err)
 {
-	struct kb_merge *m = calloc(1, sizeof(*m));
+	struct kb_merge *merge = calloc(1, sizeof(*merge));
 
 	*out = NULL;
-	if (!m)
+	if (!merge)
 		goto err_memory;
-	m->max = max_sources;
-	m->sources = calloc(max_sources, sizeof(*m->sources));
-	m->heap = calloc(max_sources, sizeof(*m->heap));
-	if (!m->sources || !m->heap) {
-		kb_merge_destroy(m);
+	merge->max = max_sources;
+	merge->sources = calloc(max_sources, sizeof(*merge->sources));
+	merge->heap = calloc(max_sources, sizeof(*merge->heap));
+	if (!merge->sources || !merge->heap) {
+		kb_merge_destroy(merge);
 		goto err_memory;
 	}
-	*out = m;
+	*out = merge;
 	return 0;
 
 err_memory:
 	return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory for %u rings", max_sources);
 }
 
-void kb_merge_destroy(struct kb_merge *m)
+void kb_merge_destroy(struct kb_merge *merge)
 {
-	if (!m)
+	if (!merge)
 		return;
-	free(m->heap);
-	free(m->sources);
-	free(m);
+	free(merge->heap);
+	free(merge->sources);
+	free(merge);
 }
 
-int kb_merge_add(struct kb_merge *m, const void *ring, uint64_t size, uint64_t position,
+int kb_merge_add(struct kb_merge *merge, const void *ring, uint64_t size, uint64_t position,
 		 struct kb_error *err)
 {
-	struct source *s = &m->sources[m->nr];
+	struct source *s = &merge->sources[merge->nr];
 
-	if (m->nr == m->max || size < WORD || size & (size - 1) || position % WORD ||
+	if (merge->nr == merge->max || size < WORD || size & (size - 1) || position % WORD ||
 	    (uintptr_t)ring % 8)
 		return kb_error_set(err, -EINVAL, KB_NO_OFFSET,
 				    "ring %u can't be merged: its size is not a power of two, or "
-				    "it is misaligned, or there are too many rings", m->nr);
+				    "it is misaligned, or there are too many rings", merge->nr);
 	s->ring = ring;
 	s->size = size;
 	s->position = position;
 	s->end = position;
-	return (int)m->nr++;
+	return (int)merge->nr++;
 }
 
-void kb_merge_extend(struct kb_merge *m, unsigned int source, uint64_t end)
+void kb_merge_extend(struct kb_merge *merge, unsigned int source, uint64_t end)
 {
-	struct source *s = &m->sources[source];
+	struct source *s = &merge->sources[source];
 
 	s->end = end;
-	if (s->queued || !source_load(m, s))
+	if (s->queued || !source_load(merge, s))
 		return;
 	s->queued = true;
-	m->heap[m->nr_queued] = (struct entry){ s->timestamp, source };
-	oldest_up(m->heap, m->nr_queued++);
+	merge->heap[merge->nr_queued] = (struct entry){ s->timestamp, source };
+	oldest_up(merge->heap, merge->nr_queued++);
 }
 
-static uint64_t dry_bound(const struct kb_merge *m, const struct source *s)
+static uint64_t dry_bound(const struct kb_merge *merge, const struct source *s)
 {
-	return s->timestamp > m->horizon ? s->timestamp : m->horizon;
+	return s->timestamp > merge->horizon ? s->timestamp : merge->horizon;
 }
 
-void kb_merge_horizon(struct kb_merge *m, uint64_t timestamp)
+void kb_merge_horizon(struct kb_merge *merge, uint64_t timestamp)
 {
-	m->horizon = timestamp;
-	m->limit = UINT64_MAX;
-	for (unsigned int i = 0; i < m->nr; i++) {
-		const struct source *s = &m->sources[i];
+	merge->horizon = timestamp;
+	merge->limit = UINT64_MAX;
+	for (unsigned int i = 0; i < merge->nr; i++) {
+		const struct source *s = &merge->sources[i];
 
-		if (!s->queued && dry_bound(m, s) < m->limit)
-			m->limit = dry_bound(m, s);
+		if (!s->queued && dry_bound(merge, s) < merge->limit)
+			merge->limit = dry_bound(merge, s);
 	}
 }
 
-static int report_damage(struct kb_merge *m, struct kb_error *err)
+static int report_damage(struct kb_merge *merge, struct kb_error *err)
 {
-	for (unsigned int i = 0; i < m->nr; i++) {
-		struct source *s = &m->sources[i];
+	for (unsigned int i = 0; i < merge->nr; i++) {
+		struct source *s = &merge->sources[i];
 
 		if (!s->damaged)
 			continue;
 		s->damaged = false;
-		m->nr_damaged--;
+		merge->nr_damaged--;
 		return kb_error_set(err, -EBADMSG, s->position,
 				    "ring %u is damaged before position %llu: the records up to "
 				    "there were skipped", i, (unsigned long long)s->position);
@@ -193,70 +193,70 @@ static int report_damage(struct kb_merge *m, struct kb_error *err)
 	return 0;
 }
 
-static void note_time(struct kb_merge *m, uint64_t timestamp)
+static void note_time(struct kb_merge *merge, uint64_t timestamp)
 {
-	if (timestamp < m->newest)
-		m->unordered++;
+	if (timestamp < merge->newest)
+		merge->unordered++;
 	else
-		m->newest = timestamp;
+		merge->newest = timestamp;
 }
 
 /* The oldest ring's position has moved on. */
-static void go_on(struct kb_merge *m)
+static void go_on(struct kb_merge *merge)
 {
-	struct entry *top = &m->heap[0];
-	struct source *s = &m->sources[top->source];
+	struct entry *top = &merge->heap[0];
+	struct source *s = &merge->sources[top->source];
 
-	if (source_load(m, s)) {
+	if (source_load(merge, s)) {
 		top->timestamp = s->timestamp;
 	} else {
 		s->queued = false;
-		if (dry_bound(m, s) < m->limit)
-			m->limit = dry_bound(m, s);
-		*top = m->heap[--m->nr_queued];
+		if (dry_bound(merge, s) < merge->limit)
+			merge->limit = dry_bound(merge, s);
+		*top = merge->heap[--merge->nr_queued];
 	}
-	oldest_down(m->heap, m->nr_queued);
+	oldest_down(merge->heap, merge->nr_queued);
 }
 
 /* 1: @number is the ring with the oldest record; 0: its record has to wait, or there is none. */
-static int oldest_ring(struct kb_merge *m, unsigned int *number, struct kb_error *err)
+static int oldest_ring(struct kb_merge *merge, unsigned int *number, struct kb_error *err)
 {
-	const struct entry *top = &m->heap[0];
+	const struct entry *top = &merge->heap[0];
 
-	if (m->nr_damaged)
-		return report_damage(m, err);
-	if (!m->nr_queued || top->timestamp > m->limit)
+	if (merge->nr_damaged)
+		return report_damage(merge, err);
+	if (!merge->nr_queued || top->timestamp > merge->limit)
 		return 0;
 	*number = top->source;
 	return 1;
 }
 
-int kb_merge_next(struct kb_merge *m, struct kb_raw_record *record, struct kb_error *err)
+int kb_merge_next(struct kb_merge *merge, struct kb_raw_record *record, struct kb_error *err)
 {
-	int found = oldest_ring(m, &record->source, err);
+	int found = oldest_ring(merge, &record->source, err);
 	struct source *s;
 
 	if (found <= 0)
 		return found;
 
-	s = &m->sources[record->source];
+	s = &merge->sources[record->source];
 	record->data = s->ring + (s->position & (s->size - 1)) + WORD;
 	record->length = s->length;
 	record->timestamp = s->timestamp;
-	note_time(m, s->timestamp);
+	note_time(merge, s->timestamp);
 	s->position += WORD + s->length;
-	go_on(m);
+	go_on(merge);
 	return 1;
 }
 
 /* The newest time of a record of the oldest ring that comes before those of the other rings. */
-static uint64_t run_limit(const struct kb_merge *m)
+static uint64_t run_limit(const struct kb_merge *merge)
 {
-	const struct entry *top = &m->heap[0];
-	uint64_t limit = m->limit;
+	const struct entry *top = &merge->heap[0];
+	uint64_t limit = merge->limit;
 
-	for (unsigned int i = 1; i < 3 && i < m->nr_queued; i++) {
-		const struct entry *other = &m->heap[i];
+	for (unsigned int i = 1; i < 3 && i < merge->nr_queued; i++) {
+		const struct entry *other = &merge->heap[i];
 		/* At the same time the lower number comes first. */
 		uint64_t before = other->timestamp - (other->source < top->source);
 
@@ -270,7 +270,8 @@ static uint64_t run_limit(const struct kb_merge *m)
  * Passes over the record at the position of @s, and those behind it up to @limit. Stops in front of
  * everything that is not plainly a record: source_load() finds out what it is.
  */
-static void pass_run(struct kb_merge *m, struct source *s, uint64_t limit, struct kb_raw_run *run)
+static void pass_run(struct kb_merge *merge, struct source *s, uint64_t limit,
+		     struct kb_raw_run *run)
 {
 	uint64_t offset = s->position & (s->size - 1), room = s->size - offset;
 	const uint8_t *at = s->ring + offset, *end;
@@ -287,7 +288,7 @@ static void pass_run(struct kb_merge *m, struct source *s, uint64_t limit, struc
 		const size_t least = WORD + sizeof(*header);
 
 		run->records++;
-		note_time(m, timestamp);
+		note_time(merge, timestamp);
 		at += WORD + length;
 		if ((size_t)(end - at) < least)
 			break;
@@ -301,29 +302,29 @@ static void pass_run(struct kb_merge *m, struct source *s, uint64_t limit, struc
 	run->bytes = (size_t)(at - (const uint8_t *)run->blocks);
 }
 
-int kb_merge_next_run(struct kb_merge *m, struct kb_raw_run *run, struct kb_error *err)
+int kb_merge_next_run(struct kb_merge *merge, struct kb_raw_run *run, struct kb_error *err)
 {
-	int found = oldest_ring(m, &run->source, err);
+	int found = oldest_ring(merge, &run->source, err);
 	struct source *s;
 
 	if (found <= 0)
 		return found;
 
-	s = &m->sources[run->source];
+	s = &merge->sources[run->source];
 	run->first = s->timestamp;
-	pass_run(m, s, run_limit(m), run);
-	run->last = m->newest;
+	pass_run(merge, s, run_limit(merge), run);
+	run->last = merge->newest;
 	s->position += run->bytes;
-	go_on(m);
+	go_on(merge);
 	return 1;
 }
 
-uint64_t kb_merge_position(const struct kb_merge *m, unsigned int source)
+uint64_t kb_merge_position(const struct kb_merge *merge, unsigned int source)
 {
-	return m->sources[source].position;
+	return merge->sources[source].position;
 }
 
-uint64_t kb_merge_unordered(const struct kb_merge *m)
+uint64_t kb_merge_unordered(const struct kb_merge *merge)
 {
-	return m->unordered;
+	return merge->unordered;
 }

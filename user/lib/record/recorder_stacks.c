@@ -50,8 +50,8 @@ static const char *const end_names[KB_UNWIND_ENDS + 1] = {
 /* ---- one record ---- */
 
 /* Where a record has its chain; NULL: it has no chain with a stack. */
-static const struct bm_kbarman_callchain *find_chain(const struct kb_recorder *r, const void *data,
-						     size_t length)
+static const struct bm_kbarman_callchain *find_chain(const struct kb_recorder *recorder,
+						     const void *data, size_t length)
 {
 	const struct bm_protocol_record_header *header = data;
 	const struct bm_kbarman_callchain *chain;
@@ -59,9 +59,11 @@ static const struct bm_kbarman_callchain *find_chain(const struct kb_recorder *r
 
 	if (header->record_type == BM_RECORD_TASK_SWITCH)
 		at = BM_TASK_SWITCH_CHAIN_OFFSET;
-	else if (header->record_type == BM_RECORD_SAMPLE_WITH_PC && header->core < r->nr_cpus)
+	else if (header->record_type == BM_RECORD_SAMPLE_WITH_PC &&
+		 header->core < recorder->nr_cpus)
 		at = sizeof(struct bm_protocol_sample) + sizeof(bm_uintptr) +
-		     8 * (size_t)kb_mapped_count(&recorder_header(r)->pmus[header->core].num_counters);
+		     8 * (size_t)kb_mapped_count(
+				 &recorder_header(recorder)->pmus[header->core].num_counters);
 	else
 		return NULL;
 	if (length < at + sizeof(*chain))
@@ -72,21 +74,23 @@ static const struct bm_kbarman_callchain *find_chain(const struct kb_recorder *r
 }
 
 /* The task whose stack @data has: a switch has that of the task that leaves. */
-static uint32_t task_of(const struct kb_recorder *r, const void *data)
+static uint32_t task_of(const struct kb_recorder *recorder, const void *data)
 {
 	const struct bm_protocol_record_header *header = data;
 
 	if (header->record_type == BM_RECORD_TASK_SWITCH)
-		return header->core < r->nr_cpus ? r->stacks->running[header->core] : 0;
+		return header->core < recorder->nr_cpus ? recorder->stacks->running[header->core]
+							: 0;
 	return ((const struct bm_protocol_sample *)data)->task_id;
 }
 
-static void note_switch(struct kb_recorder *r, const void *data)
+static void note_switch(struct kb_recorder *recorder, const void *data)
 {
 	const struct bm_protocol_task_switch *record = data;
 
-	if (record->header.record_type == BM_RECORD_TASK_SWITCH && record->header.core < r->nr_cpus)
-		r->stacks->running[record->header.core] = record->task_id;
+	if (record->header.record_type == BM_RECORD_TASK_SWITCH &&
+	    record->header.core < recorder->nr_cpus)
+		recorder->stacks->running[record->header.core] = record->task_id;
 }
 
 /* Make the record without its stack: the kernel's addresses, then those of @frames. */
@@ -115,53 +119,54 @@ enum urgency {
 };
 
 /* CLOCK_MONOTONIC at @timestamp, which is not long ago; without a reading, the end of all times. */
-static uint64_t monotonic_at(const struct kb_recorder *r, uint64_t timestamp)
+static uint64_t monotonic_at(const struct kb_recorder *recorder, uint64_t timestamp)
 {
-	const struct recorder_stacks *s = r->stacks;
+	const struct recorder_stacks *s = recorder->stacks;
 	double since = (double)(int64_t)(timestamp - s->read_ticks) * 1e9;
 
-	return s->read_ns && r->clock_hz ?
-	       (uint64_t)(s->read_ns + (int64_t)(since / (double)r->clock_hz)) : UINT64_MAX;
+	return s->read_ns && recorder->clock_hz ?
+	       (uint64_t)(s->read_ns + (int64_t)(since / (double)recorder->clock_hz)) : UINT64_MAX;
 }
 
 /* Write one record. -EAGAIN: it has to wait. */
-static int write_one(struct kb_recorder *r, const struct kb_raw_record *record,
+static int write_one(struct kb_recorder *recorder, const struct kb_raw_record *record,
 		     enum urgency urgency)
 {
 	const void *data = record->data;
 	size_t length = record->length;
-	const struct bm_kbarman_callchain *chain = find_chain(r, data, length);
-	struct recorder_stacks *s = r->stacks;
+	const struct bm_kbarman_callchain *chain = find_chain(recorder, data, length);
+	struct recorder_stacks *s = recorder->stacks;
 	const struct kb_unwind_chain *frames;
 	size_t stack;
 	int ret;
 
 	if (!chain) {
-		note_switch(r, data);
-		return kb_barman_writer_record(r->writer, data, length);
+		note_switch(recorder, data);
+		return kb_barman_writer_record(recorder->writer, data, length);
 	}
 	stack = (size_t)((const uint8_t *)((const bm_uintptr *)(chain + 1) + chain->nr) -
 			 (const uint8_t *)data);
 	if (!KB_ARRAY_ROOM(s->record, s->max_record,
 			   length + s->max_stack * sizeof(bm_uintptr)))
 		return -ENOMEM;
-	ret = kb_map_rows_until(&s->rows, recorder_header(r), r->mounts, s->stacks,
+	ret = kb_map_rows_until(&s->rows, recorder_header(recorder), recorder->mounts, s->stacks,
 				record->timestamp);
 	if (ret)
 		return ret;
-	kb_stacks_at(s->stacks, monotonic_at(r, record->timestamp));
-	ret = kb_stacks_unwind(s->stacks, kb_map_rows_process(&s->rows, task_of(r, data)), (const uint8_t *)data + stack,
-			       length - stack, &frames);
+	kb_stacks_at(s->stacks, monotonic_at(recorder, record->timestamp));
+	ret = kb_stacks_unwind(s->stacks, kb_map_rows_process(&s->rows, task_of(recorder, data)),
+			       (const uint8_t *)data + stack, length - stack, &frames);
 	if ((ret == -EAGAIN && urgency < AT_ONCE) || (ret == -ENOENT && urgency == PATIENT))
 		return -EAGAIN;
 	if (ret == -ENOMEM)
 		return ret;
 	/* Of the others, these two leave a chain. */
 	s->ended[ret && ret != -EAGAIN && ret != -ENOENT ? KB_UNWIND_ENDS : frames->end]++;
-	r->totals.stacks++;
-	r->totals.stacks_whole += !ret && frames->end == KB_UNWIND_WHOLE;
-	note_switch(r, data);
-	return kb_barman_writer_record(r->writer, s->record, make_record(s, data, chain, frames));
+	recorder->totals.stacks++;
+	recorder->totals.stacks_whole += !ret && frames->end == KB_UNWIND_WHOLE;
+	note_switch(recorder, data);
+	return kb_barman_writer_record(recorder->writer, s->record,
+				       make_record(s, data, chain, frames));
 }
 
 /* ---- records that wait ---- */
@@ -174,77 +179,78 @@ static enum urgency urgency_of(const struct recorder_stacks *s, uint64_t timesta
 	return now > timestamp && now - timestamp > s->late ? LATE : PATIENT;
 }
 
-int recorder_stacks_write(struct kb_recorder *r, const struct kb_raw_record *record)
+int recorder_stacks_write(struct kb_recorder *recorder, const struct kb_raw_record *record)
 {
-	struct recorder_stacks *s = r->stacks;
+	struct recorder_stacks *s = recorder->stacks;
 	int ret = -EAGAIN;
 
 	if (!s)
-		return kb_barman_writer_record(r->writer, record->data, record->length);
+		return kb_barman_writer_record(recorder->writer, record->data, record->length);
 	if (kb_waiting_is_empty(&s->waiting))
-		ret = write_one(r, record, PATIENT);
+		ret = write_one(recorder, record, PATIENT);
 	return ret == -EAGAIN ? kb_waiting_add(&s->waiting, record) : ret;
 }
 
-static int go_on(struct kb_recorder *r, uint64_t now)
+static int go_on(struct kb_recorder *recorder, uint64_t now)
 {
-	struct recorder_stacks *s = r->stacks;
+	struct recorder_stacks *s = recorder->stacks;
 	int ret = 0;
 
 	while (!ret && !kb_waiting_is_empty(&s->waiting)) {
 		struct kb_raw_record record = kb_waiting_first(&s->waiting);
 
-		ret = write_one(r, &record, urgency_of(s, record.timestamp, now));
+		ret = write_one(recorder, &record, urgency_of(s, record.timestamp, now));
 		if (!ret)
 			kb_waiting_remove_first(&s->waiting);
 	}
 	return ret == -EAGAIN ? 0 : ret;
 }
 
-int recorder_stacks_go_on(struct kb_recorder *r, uint64_t now, struct kb_error *err)
+int recorder_stacks_go_on(struct kb_recorder *recorder, uint64_t now, struct kb_error *err)
 {
 	int ret;
 
-	if (!r->stacks)
+	if (!recorder->stacks)
 		return 0;
-	r->stacks->read_ticks = now;
-	r->stacks->read_ns = kb_clock_ns(CLOCK_MONOTONIC);
-	ret = go_on(r, now);
+	recorder->stacks->read_ticks = now;
+	recorder->stacks->read_ns = kb_clock_ns(CLOCK_MONOTONIC);
+	ret = go_on(recorder, now);
 	return ret ? recorder_write_failed(err, ret) : 0;
 }
 
-int recorder_stacks_end(struct kb_recorder *r, struct kb_error *err)
+int recorder_stacks_end(struct kb_recorder *recorder, struct kb_error *err)
 {
-	struct recorder_stacks *s = r->stacks;
-	int ret = s ? go_on(r, UINT64_MAX) : 0;
+	struct recorder_stacks *s = recorder->stacks;
+	int ret = s ? go_on(recorder, UINT64_MAX) : 0;
 
 	while (s && !ret && !kb_waiting_is_empty(&s->waiting)) {
 		kb_stacks_wait(s->stacks);
-		ret = go_on(r, UINT64_MAX);
+		ret = go_on(recorder, UINT64_MAX);
 	}
 	return ret ? recorder_write_failed(err, ret) : 0;
 }
 
-int recorder_stacks_facts(struct kb_recorder *r, struct kb_error *err)
+int recorder_stacks_facts(struct kb_recorder *recorder, struct kb_error *err)
 {
-	struct recorder_stacks *s = r->stacks;
+	struct recorder_stacks *s = recorder->stacks;
 	int ret = 0;
 
 	for (unsigned int i = 0; s && i <= KB_UNWIND_ENDS && !ret; i++)
 		if (s->ended[i])
-			ret = recorder_number_fact(r, s->ended[i], "stacks.%s", end_names[i]);
+			ret = recorder_number_fact(recorder, s->ended[i], "stacks.%s",
+						   end_names[i]);
 	return ret ? recorder_write_failed(err, ret) : 0;
 }
 
 /* ---- begin and end ---- */
 
 /* The value of the fact @key of the session; NULL: there is none. */
-static const char *find_fact(const struct kb_recorder *r, const char *key)
+static const char *find_fact(const struct kb_recorder *recorder, const char *key)
 {
 	const char *string;
 	uint32_t offset = 0;
 
-	while ((string = kb_mapped_string(recorder_header(r), offset))) {
+	while ((string = kb_mapped_string(recorder_header(recorder), offset))) {
 		if (!strncmp(string, key, strlen(key)))
 			return string + strlen(key);
 		offset += (uint32_t)strlen(string) + 1;
@@ -252,41 +258,41 @@ static const char *find_fact(const struct kb_recorder *r, const char *key)
 	return NULL;
 }
 
-static int begin(struct kb_recorder *r, uint32_t max_stack)
+static int begin(struct kb_recorder *recorder, uint32_t max_stack)
 {
 	struct recorder_stacks *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
-	r->stacks = s;
+	recorder->stacks = s;
 	kb_map_rows_init(&s->rows);
 	s->max_stack = max_stack;
-	s->late = r->clock_hz / 1000 * LATE_MS;
-	s->running = calloc(r->nr_cpus, sizeof(*s->running));
+	s->late = recorder->clock_hz / 1000 * LATE_MS;
+	s->running = calloc(recorder->nr_cpus, sizeof(*s->running));
 	return s->running ? kb_stacks_create(&s->stacks, max_stack) : -ENOMEM;
 }
 
-int recorder_stacks_begin(struct kb_recorder *r, struct kb_error *err)
+int recorder_stacks_begin(struct kb_recorder *recorder, struct kb_error *err)
 {
 	const char *chains, *max_stack;
 	int ret = 0;
 
-	if (!r->asked_for_stacks) {
-		r->asked_for_stacks = true;
-		chains = find_fact(r, "kbarman.callchain=");
-		max_stack = find_fact(r, "kbarman.max_stack=");
+	if (!recorder->asked_for_stacks) {
+		recorder->asked_for_stacks = true;
+		chains = find_fact(recorder, "kbarman.callchain=");
+		max_stack = find_fact(recorder, "kbarman.max_stack=");
 		if (chains && strstr(chains, ",stack") && max_stack)
-			ret = begin(r, (uint32_t)strtoul(max_stack, NULL, 10));
+			ret = begin(recorder, (uint32_t)strtoul(max_stack, NULL, 10));
 	}
-	if (!ret && r->stacks)
-		ret = kb_map_rows_look(&r->stacks->rows, recorder_header(r));
+	if (!ret && recorder->stacks)
+		ret = kb_map_rows_look(&recorder->stacks->rows, recorder_header(recorder));
 	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "stacks can't be unwound: %s",
 				  strerror(-ret)) : 0;
 }
 
-void recorder_stacks_destroy(struct kb_recorder *r)
+void recorder_stacks_destroy(struct kb_recorder *recorder)
 {
-	struct recorder_stacks *s = r->stacks;
+	struct recorder_stacks *s = recorder->stacks;
 
 	if (!s)
 		return;
@@ -296,5 +302,5 @@ void recorder_stacks_destroy(struct kb_recorder *r)
 	free(s->record);
 	kb_map_rows_release(&s->rows);
 	free(s);
-	r->stacks = NULL;
+	recorder->stacks = NULL;
 }

@@ -52,7 +52,7 @@ typedef int (*kb_decoder)(void *context, const struct kb_question *question, int
 			  const char *label, struct kb_elf *found);
 
 /* Sets the decoder of the whole process. NULL, the default: decode in this process. */
-void kb_decode_by(kb_decoder decoder, void *context);
+void kb_decode_by(kb_decoder by, void *context);
 bool kb_decodes_elsewhere(void);
 
 /* Ask the decoder, from any thread; an error also puts a sentence into @err. */

@@ -23,11 +23,11 @@ int kb_unwind_files_number(struct kb_unwind_files *files, uint64_t key,
 			   const struct kb_unwind_place *place, uint32_t *number);
 
 /*
- * The file in *@file, NULL if it can't be had. -EAGAIN: the thread has not read it yet. It begins at
+ * The file in *@out, NULL if it can't be had. -EAGAIN: the thread has not read it yet. It begins at
  * the first call. What was given out stays until kb_unwind_files_destroy().
  */
 int kb_unwind_files_get(struct kb_unwind_files *files, uint32_t number,
-			const struct kb_unwind_file **file);
+			const struct kb_unwind_file **out);
 
 /* Wait until the thread has read what it was asked for. */
 void kb_unwind_files_wait(struct kb_unwind_files *files);

@@ -88,27 +88,29 @@ struct kb_detector {
 
 /* ---- names ---- */
 
-static const char *task_name(const struct kb_detector *d, uint32_t task_id, uint64_t ticks,
+static const char *task_name(const struct kb_detector *detector, uint32_t task_id, uint64_t ticks,
 			     char buffer[KB_TASK_NAME_BUFFER])
 {
-	return d->names ? d->names->task(d->names->context, task_id, ticks, buffer)
-			: kb_tasks_name(d->tasks, task_id, ticks, buffer);
+	return detector->names
+		       ? detector->names->task(detector->names->context, task_id, ticks, buffer)
+		       : kb_tasks_name(detector->tasks, task_id, ticks, buffer);
 }
 
-static const char *series_name(const struct kb_detector *d, uint32_t series)
+static const char *series_name(const struct kb_detector *detector, uint32_t series)
 {
-	const char *name = d->names ? d->names->series(d->names->context, series)
-				    : d->header->series[series].name;
+	const char *name = detector->names
+				   ? detector->names->series(detector->names->context, series)
+				   : detector->header->series[series].name;
 
 	return name ? name : "";
 }
 
-static bool is_own(const struct kb_detector *d, uint32_t task_id)
+static bool is_own(const struct kb_detector *detector, uint32_t task_id)
 {
-	return d->how.is_own && d->how.is_own(d->how.context, task_id);
+	return detector->how.is_own && detector->how.is_own(detector->how.context, task_id);
 }
 
-static bool is_named(const struct kb_detector *d, const struct kb_trigger *trigger,
+static bool is_named(const struct kb_detector *detector, const struct kb_trigger *trigger,
 		     uint32_t task_id, uint64_t ticks)
 {
 	char buffer[KB_TASK_NAME_BUFFER];
@@ -116,23 +118,24 @@ static bool is_named(const struct kb_detector *d, const struct kb_trigger *trigg
 
 	if (!trigger->name)
 		return true;
-	name = task_name(d, task_id, ticks, buffer);
+	name = task_name(detector, task_id, ticks, buffer);
 	return kb_trigger_matches(trigger->name, name, strlen(name));
 }
 
 /* ---- moments ---- */
 
 /* A new moment at the record that is fed. Returns NULL if there is no room. */
-static struct found *add(struct kb_detector *d, const struct kb_trigger *trigger)
+static struct found *add(struct kb_detector *detector, const struct kb_trigger *trigger)
 {
-	const struct kb_walk *walk = d->walk;
+	const struct kb_walk *walk = detector->walk;
 	struct found *found;
 
-	if (d->nr_found == FOUND_MAX || !KB_ARRAY_ROOM(d->found, d->room, (size_t)d->nr_found + 1)) {
-		d->more++;
+	if (detector->nr_found == FOUND_MAX ||
+	    !KB_ARRAY_ROOM(detector->found, detector->room, (size_t)detector->nr_found + 1)) {
+		detector->more++;
 		return NULL;
 	}
-	found = &d->found[d->nr_found++];
+	found = &detector->found[detector->nr_found++];
 	*found = (struct found){ .fired.trigger = trigger };
 	if (walk) {
 		found->fired.ns = walk->ns;
@@ -145,15 +148,16 @@ static struct found *add(struct kb_detector *d, const struct kb_trigger *trigger
 }
 
 /* How long own threads were on @core in that time. */
-static uint64_t own_time(const struct kb_detector *d, uint32_t core, int64_t since, int64_t until)
+static uint64_t own_time(const struct kb_detector *detector, uint32_t core, int64_t since,
+			 int64_t until)
 {
 	uint64_t ns = 0;
 
 	for (uint32_t i = 0; i < OWN_MAX; i++) {	/* those not used are empty */
-		int64_t start = d->own[i].start > since ? d->own[i].start : since;
-		int64_t end = d->own[i].end < until ? d->own[i].end : until;
+		int64_t start = detector->own[i].start > since ? detector->own[i].start : since;
+		int64_t end = detector->own[i].end < until ? detector->own[i].end : until;
 
-		if (d->own[i].core == core && end > start)
+		if (detector->own[i].core == core && end > start)
 			ns += (uint64_t)end - (uint64_t)start;
 	}
 	return ns;
@@ -162,22 +166,23 @@ static uint64_t own_time(const struct kb_detector *d, uint32_t core, int64_t sin
 static int take_wait(void *context, const struct kb_late *late)
 {
 	const struct kb_latency_wait *wait = &late->wait;
-	struct kb_detector *d = context;
+	struct kb_detector *detector = context;
 	int64_t until = (int64_t)((uint64_t)wait->since + wait->ns);
-	uint64_t own = own_time(d, wait->core, wait->since, until), ns = wait->ns;
+	uint64_t own = own_time(detector, wait->core, wait->since, until), ns = wait->ns;
 	char buffer[KB_TASK_NAME_BUFFER], waker[KB_ORIGIN_NAME];
 	struct found *found;
 
 	ns -= own < ns ? own : ns;
-	for (uint32_t i = 0; i < kb_triggers_nr(d->triggers); i++) {
-		const struct kb_trigger *trigger = kb_triggers_get(d->triggers, i);
+	for (uint32_t i = 0; i < kb_triggers_nr(detector->triggers); i++) {
+		const struct kb_trigger *trigger = kb_triggers_get(detector->triggers, i);
 
 		if ((trigger->kind != KB_TRIGGER_LATENCY &&
 		     (trigger->kind != KB_TRIGGER_WAKEUP || wait->preempted)) ||
-		    ns <= trigger->limit || !is_named(d, trigger, wait->task_id, wait->ticks) ||
-		    is_own(d, wait->task_id))
+		    ns <= trigger->limit ||
+		    !is_named(detector, trigger, wait->task_id, wait->ticks) ||
+		    is_own(detector, wait->task_id))
 			continue;
-		found = add(d, trigger);
+		found = add(detector, trigger);
 		if (!found)
 			continue;
 		found->is_wait = true;
@@ -186,47 +191,51 @@ static int take_wait(void *context, const struct kb_late *late)
 		found->fired.measured = ns;
 		if (wait->waker.kind == KB_TILE_TASK)
 			snprintf(waker, sizeof(waker), "%s",
-				 task_name(d, wait->waker.id, wait->ticks, buffer));
+				 task_name(detector, wait->waker.id, wait->ticks, buffer));
 		else
-			kb_origin_name(d->trace, &wait->waker, wait->ticks, waker, sizeof(waker));
+			kb_origin_name(detector->trace, &wait->waker, wait->ticks, waker,
+				       sizeof(waker));
 		kb_reason_wait(&found->fired, wait,
-			       task_name(d, wait->task_id, wait->ticks, buffer), waker);
+			       task_name(detector, wait->task_id, wait->ticks, buffer), waker);
 	}
 	return 0;
 }
 
 /* ---- times off a CPU ---- */
 
-static bool was_told(const struct kb_detector *d, const struct kb_trigger *trigger,
+static bool was_told(const struct kb_detector *detector, const struct kb_trigger *trigger,
 		     const struct kb_off *off)
 {
 	for (uint32_t i = 0; i < TOLD_MAX; i++)
-		if (d->told[i].task_id == off->task_id && d->told[i].since == off->since &&
-		    d->told[i].trigger == trigger)
+		if (detector->told[i].task_id == off->task_id &&
+		    detector->told[i].since == off->since && detector->told[i].trigger == trigger)
 			return true;
 	return false;
 }
 
 /* It lasts up to @until so far, or @is_over. */
-static void check_off(struct kb_detector *d, const struct kb_off *off, int64_t until, bool is_over)
+static void check_off(struct kb_detector *detector, const struct kb_off *off, int64_t until,
+		      bool is_over)
 {
 	uint64_t ns = (uint64_t)until - (uint64_t)off->since;
-	uint64_t ticks = is_over ? d->walk->event.timestamp : UINT64_MAX;
+	uint64_t ticks = is_over ? detector->walk->event.timestamp : UINT64_MAX;
 	char buffer[KB_TASK_NAME_BUFFER];
 	struct found *found;
 
-	if (ns <= d->shortest_off || !d->shortest_off || !off->sure || is_own(d, off->task_id))
+	if (ns <= detector->shortest_off || !detector->shortest_off || !off->sure ||
+	    is_own(detector, off->task_id))
 		return;
-	for (uint32_t i = 0; i < kb_triggers_nr(d->triggers); i++) {
-		const struct kb_trigger *trigger = kb_triggers_get(d->triggers, i);
+	for (uint32_t i = 0; i < kb_triggers_nr(detector->triggers); i++) {
+		const struct kb_trigger *trigger = kb_triggers_get(detector->triggers, i);
 
 		if (trigger->kind != KB_TRIGGER_OFF_CPU || ns <= trigger->limit ||
-		    !is_named(d, trigger, off->task_id, ticks) || was_told(d, trigger, off))
+		    !is_named(detector, trigger, off->task_id, ticks) ||
+		    was_told(detector, trigger, off))
 			continue;
 		if (!is_over)
-			d->told[d->nr_told++ % TOLD_MAX] =
+			detector->told[detector->nr_told++ % TOLD_MAX] =
 				(struct told){ trigger, off->task_id, off->since };
-		found = add(d, trigger);
+		found = add(detector, trigger);
 		if (!found)
 			continue;
 		found->is_wait = true;
@@ -236,41 +245,42 @@ static void check_off(struct kb_detector *d, const struct kb_off *off, int64_t u
 		found->fired.measured = ns;
 		if (!is_over)	/* the moment is when the limit was reached */
 			found->fired.ns = (int64_t)((uint64_t)off->since + trigger->limit);
-		kb_reason_off(&found->fired, off, is_over, task_name(d, off->task_id, ticks, buffer));
+		kb_reason_off(&found->fired, off, is_over,
+			      task_name(detector, off->task_id, ticks, buffer));
 	}
 }
 
 static int take_off(void *context, const struct kb_off *off)
 {
-	struct kb_detector *d = context;
+	struct kb_detector *detector = context;
 
-	check_off(d, off, d->walk->ns, true);
+	check_off(detector, off, detector->walk->ns, true);
 	return 0;
 }
 
 static int take_open_off(void *context, const struct kb_off *off)
 {
-	struct kb_detector *d = context;
+	struct kb_detector *detector = context;
 
-	if (d->now > off->since)
-		check_off(d, off, d->now, false);
+	if (detector->now > off->since)
+		check_off(detector, off, detector->now, false);
 	return 0;
 }
 
-int kb_detector_time(struct kb_detector *d, int64_t ns)
+int kb_detector_time(struct kb_detector *detector, int64_t ns)
 {
 	int ret = 0;
 
-	d->now = ns;
-	d->walk = NULL;
-	if (d->shortest_off)
-		ret = kb_wakeups_off(d->wakeups, take_open_off, d);
+	detector->now = ns;
+	detector->walk = NULL;
+	if (detector->shortest_off)
+		ret = kb_wakeups_off(detector->wakeups, take_open_off, detector);
 	return ret;
 }
 
 /* ---- interrupts ---- */
 
-static void take_tile(struct kb_detector *d, const struct kb_tile *tile)
+static void take_tile(struct kb_detector *detector, const struct kb_tile *tile)
 {
 	const struct kb_origin origin = kb_origin_in(tile);
 	char name[KB_ORIGIN_NAME], buffer[KB_TASK_NAME_BUFFER];
@@ -278,22 +288,24 @@ static void take_tile(struct kb_detector *d, const struct kb_tile *tile)
 
 	if (!tile->ends || !kb_origin_interrupts(tile->kind))
 		return;
-	for (uint32_t i = 0; i < kb_triggers_nr(d->triggers); i++) {
-		const struct kb_trigger *trigger = kb_triggers_get(d->triggers, i);
+	for (uint32_t i = 0; i < kb_triggers_nr(detector->triggers); i++) {
+		const struct kb_trigger *trigger = kb_triggers_get(detector->triggers, i);
 
 		if (trigger->kind != KB_TRIGGER_IRQ || tile->own <= trigger->limit)
 			continue;
-		kb_origin_name(d->trace, &origin, d->walk->event.timestamp, name, sizeof(name));
+		kb_origin_name(detector->trace, &origin, detector->walk->event.timestamp, name,
+			       sizeof(name));
 		if (!kb_trigger_matches(trigger->name, name, strlen(name)))
 			continue;
-		found = add(d, trigger);
+		found = add(detector, trigger);
 		if (!found)
 			continue;
 		found->fired.task_id = tile->has_task ? tile->task_id : 0;
 		found->fired.measured = tile->own;
 		kb_reason_irq(&found->fired, tile, name,
-			      tile->has_task ? task_name(d, tile->task_id, d->walk->event.timestamp,
-							 buffer) : NULL);
+			      tile->has_task ? task_name(detector, tile->task_id,
+							 detector->walk->event.timestamp, buffer)
+					     : NULL);
 	}
 }
 
@@ -308,10 +320,10 @@ static bool is_counter(const struct kb_trigger *trigger, struct kb_text name)
 	       (colon && kb_trigger_matches(trigger->name, name.data, (size_t)(colon - name.data)));
 }
 
-static void resolve_counters(struct kb_detector *d, const struct kb_names *names,
+static void resolve_counters(struct kb_detector *detector, const struct kb_names *names,
 			     const struct kb_trigger *trigger, struct counting *counting)
 {
-	for (uint32_t core = 0; core < d->header->max_cores; core++) {
+	for (uint32_t core = 0; core < detector->header->max_cores; core++) {
 		uint32_t nr = kb_names_of_core(names, core);
 
 		for (uint32_t i = 0; i < nr && i < COUNTERS_MAX; i++)
@@ -322,9 +334,10 @@ static void resolve_counters(struct kb_detector *d, const struct kb_names *names
 	}
 }
 
-static int allocate_counting(struct kb_detector *d, struct counting *counting)
+static int allocate_counting(struct kb_detector *detector, struct counting *counting)
 {
-	size_t cores = (size_t)d->header->max_cores + 1, series = (size_t)d->header->nr_series + 1;
+	size_t cores = (size_t)detector->header->max_cores + 1,
+	       series = (size_t)detector->header->nr_series + 1;
 
 	if (counting->counters)
 		return 0;
@@ -334,23 +347,24 @@ static int allocate_counting(struct kb_detector *d, struct counting *counting)
 	return counting->counters && counting->series && counting->levels ? 0 : -ENOMEM;
 }
 
-int kb_detector_resolve(struct kb_detector *d)
+int kb_detector_resolve(struct kb_detector *detector)
 {
-	const struct kb_names *names = d->any_counter ? kb_trace_names(d->trace, NULL) : NULL;
+	const struct kb_names *names =
+		detector->any_counter ? kb_trace_names(detector->trace, NULL) : NULL;
 
-	if (d->any_counter && !names)
+	if (detector->any_counter && !names)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < kb_triggers_nr(d->triggers) && names; i++) {
-		const struct kb_trigger *trigger = kb_triggers_get(d->triggers, i);
-		struct counting *counting = &d->countings[i];
+	for (uint32_t i = 0; i < kb_triggers_nr(detector->triggers) && names; i++) {
+		const struct kb_trigger *trigger = kb_triggers_get(detector->triggers, i);
+		struct counting *counting = &detector->countings[i];
 
 		if (trigger->kind != KB_TRIGGER_COUNTER)
 			continue;
-		if (allocate_counting(d, counting))
+		if (allocate_counting(detector, counting))
 			return -ENOMEM;
-		resolve_counters(d, names, trigger, counting);
-		for (uint32_t k = 0; k < d->header->nr_series; k++) {
-			const char *name = series_name(d, k);
+		resolve_counters(detector, names, trigger, counting);
+		for (uint32_t k = 0; k < detector->header->nr_series; k++) {
+			const char *name = series_name(detector, k);
 
 			if (*name && is_counter(trigger, kb_text(name)))
 				counting->series[k] = counting->known = true;
@@ -359,28 +373,30 @@ int kb_detector_resolve(struct kb_detector *d)
 	return 0;
 }
 
-void kb_detector_same_counters(struct kb_detector *d, uint32_t core, uint32_t as)
+void kb_detector_same_counters(struct kb_detector *detector, uint32_t core, uint32_t as)
 {
-	for (uint32_t i = 0; i < kb_triggers_nr(d->triggers); i++)
-		if (d->countings[i].counters)
-			d->countings[i].counters[core] = d->countings[i].counters[as];
+	for (uint32_t i = 0; i < kb_triggers_nr(detector->triggers); i++)
+		if (detector->countings[i].counters)
+			detector->countings[i].counters[core] = detector->countings[i].counters[as];
 }
 
-bool kb_detector_knows(const struct kb_detector *d, uint32_t i)
+bool kb_detector_knows(const struct kb_detector *detector, uint32_t i)
 {
-	return kb_triggers_get(d->triggers, i)->kind != KB_TRIGGER_COUNTER || d->countings[i].known;
+	return kb_triggers_get(detector->triggers, i)->kind != KB_TRIGGER_COUNTER ||
+	       detector->countings[i].known;
 }
 
-static void add_rate(struct kb_detector *d, const struct kb_trigger *trigger,
+static void add_rate(struct kb_detector *detector, const struct kb_trigger *trigger,
 		     struct counting *counting, double value)
 {
 	const double limit = trigger->scale * (double)KB_RATE_NS / 1e9;
 	struct found *found;
 	double sum;
 
-	if (!trigger->is_rate || !kb_rate_add(&counting->rate, d->walk->ns, value, limit, &sum))
+	if (!trigger->is_rate ||
+	    !kb_rate_add(&counting->rate, detector->walk->ns, value, limit, &sum))
 		return;
-	found = add(d, trigger);
+	found = add(detector, trigger);
 	if (!found)
 		return;
 	sum *= 1e9 / (double)KB_RATE_NS;
@@ -388,10 +404,10 @@ static void add_rate(struct kb_detector *d, const struct kb_trigger *trigger,
 	kb_reason_rate(&found->fired, trigger->name, sum);
 }
 
-static void add_value(struct kb_detector *d, const struct kb_trigger *trigger, double value,
+static void add_value(struct kb_detector *detector, const struct kb_trigger *trigger, double value,
 		      const char *name)
 {
-	struct found *found = add(d, trigger);
+	struct found *found = add(detector, trigger);
 
 	if (!found)
 		return;
@@ -400,90 +416,94 @@ static void add_value(struct kb_detector *d, const struct kb_trigger *trigger, d
 }
 
 /* The value of a series: a level, or an amount. */
-static void take_series(struct kb_detector *d, uint32_t i, uint32_t series, uint64_t bits)
+static void take_series(struct kb_detector *detector, uint32_t i, uint32_t series, uint64_t bits)
 {
-	const struct kb_trigger *trigger = kb_triggers_get(d->triggers, i);
-	const struct kb_series *row = &d->header->series[series];
-	struct counting *counting = &d->countings[i];
-	uint32_t core = d->walk->event.core;
+	const struct kb_trigger *trigger = kb_triggers_get(detector->triggers, i);
+	const struct kb_series *row = &detector->header->series[series];
+	struct counting *counting = &detector->countings[i];
+	uint32_t core = detector->walk->event.core;
 	double factor = row->multiplier, value;
 	struct level *level;
 	bool was_above;
 
-	if (core > d->header->max_cores)
-		core = d->header->max_cores;	/* of none */
-	level = &counting->levels[(size_t)core * d->header->nr_series + series];
+	if (core > detector->header->max_cores)
+		core = detector->header->max_cores;	/* of none */
+	level = &counting->levels[(size_t)core * detector->header->nr_series + series];
 	if (!(factor > 0))
 		factor = 1;
 	value = (double)(int64_t)bits * factor;
 	if (trigger->is_rate && row->series_class == KB_SERIES_ABSOLUTE) {
 		if (level->known)
-			add_rate(d, trigger, counting, (double)(int64_t)(bits - level->value) * factor);
+			add_rate(detector, trigger, counting,
+				 (double)(int64_t)(bits - level->value) * factor);
 	} else if (trigger->is_rate) {
-		add_rate(d, trigger, counting, value);
+		add_rate(detector, trigger, counting, value);
 	} else {
 		/* a level above the limit fires once, until it was below */
 		was_above = row->series_class == KB_SERIES_ABSOLUTE && level->known &&
 			    (double)(int64_t)level->value * factor > trigger->scale;
 		if (value > trigger->scale && !was_above)
-			add_value(d, trigger, value, series_name(d, series));
+			add_value(detector, trigger, value, series_name(detector, series));
 	}
 	level->value = bits;
 	level->known = true;
 }
 
-static void take_sample(struct kb_detector *d, uint32_t i)
+static void take_sample(struct kb_detector *detector, uint32_t i)
 {
-	const struct kb_trigger *trigger = kb_triggers_get(d->triggers, i);
-	const struct kb_event *event = &d->walk->event;
-	struct counting *counting = &d->countings[i];
+	const struct kb_trigger *trigger = kb_triggers_get(detector->triggers, i);
+	const struct kb_event *event = &detector->walk->event;
+	struct counting *counting = &detector->countings[i];
 	uint64_t counters = counting->counters[event->core];
 
 	for (uint32_t k = 0; k < event->sample.nr_counters && k < COUNTERS_MAX && counters; k++)
 		if (counters >> k & 1 && event->sample.counters[k] != KB_COUNTER_INVALID)
-			add_rate(d, trigger, counting, (double)event->sample.counters[k]);
+			add_rate(detector, trigger, counting, (double)event->sample.counters[k]);
 	for (uint32_t k = 0; k < event->sample.nr_custom; k++)
 		if (counting->series[event->sample.custom[k].id])
-			take_series(d, i, event->sample.custom[k].id, event->sample.custom[k].value);
+			take_series(detector, i, event->sample.custom[k].id,
+				    event->sample.custom[k].value);
 }
 
-static void take_counters(struct kb_detector *d)
+static void take_counters(struct kb_detector *detector)
 {
-	const struct kb_event *event = &d->walk->event;
+	const struct kb_event *event = &detector->walk->event;
 
-	for (uint32_t i = 0; i < kb_triggers_nr(d->triggers); i++) {
-		if (!d->countings[i].known)
+	for (uint32_t i = 0; i < kb_triggers_nr(detector->triggers); i++) {
+		if (!detector->countings[i].known)
 			continue;
 		if (event->type == KB_EVENT_SAMPLE)
-			take_sample(d, i);
+			take_sample(detector, i);
 		else if (event->type == KB_EVENT_CUSTOM_COUNTER &&
-			 d->countings[i].series[event->custom_counter.counter])
-			take_series(d, i, event->custom_counter.counter, event->custom_counter.value);
+			 detector->countings[i].series[event->custom_counter.counter])
+			take_series(detector, i, event->custom_counter.counter,
+				    event->custom_counter.value);
 	}
 }
 
 /* ---- marks ---- */
 
-static void take_mark(struct kb_detector *d)
+static void take_mark(struct kb_detector *detector)
 {
-	const struct kb_event *event = &d->walk->event;
+	const struct kb_event *event = &detector->walk->event;
 	char buffer[KB_TASK_NAME_BUFFER];
 	struct found *found;
 
 	if (event->annotation.type != KB_ANNOTATION_STRING &&
 	    event->annotation.type != KB_ANNOTATION_BOOKMARK)
 		return;
-	for (uint32_t i = 0; i < kb_triggers_nr(d->triggers); i++) {
-		const struct kb_trigger *trigger = kb_triggers_get(d->triggers, i);
+	for (uint32_t i = 0; i < kb_triggers_nr(detector->triggers); i++) {
+		const struct kb_trigger *trigger = kb_triggers_get(detector->triggers, i);
 
 		if (trigger->kind != KB_TRIGGER_MARK || !event->annotation.text_length ||
 		    !kb_trigger_matches(trigger->name, event->annotation.text,
 					event->annotation.text_length))
 			continue;
-		found = add(d, trigger);
+		found = add(detector, trigger);
 		if (found)
-			kb_reason_mark(&found->fired, event,
-				       task_name(d, event->task_id, event->timestamp, buffer));
+			kb_reason_mark(
+				&found->fired, event,
+				task_name(detector, event->task_id, event->timestamp, buffer));
 	}
 }
 
@@ -507,9 +527,9 @@ static bool is_in_gap(const struct kb_gaps *gaps, int64_t start, int64_t end)
 }
 
 /* Far more gaps than there should be are joined. */
-int kb_detector_gap(struct kb_detector *d, int64_t start, int64_t end)
+int kb_detector_gap(struct kb_detector *detector, int64_t start, int64_t end)
 {
-	struct kb_gaps *gaps = &d->gaps;
+	struct kb_gaps *gaps = &detector->gaps;
 
 	if (end < start)
 		end = start;
@@ -541,115 +561,118 @@ int kb_detector_gap(struct kb_detector *d, int64_t start, int64_t end)
 	return 0;
 }
 
-static int take_slices(struct kb_detector *d)
+static int take_slices(struct kb_detector *detector)
 {
-	for (unsigned int i = 0; i < d->walk->nr_slices; i++) {
-		const struct kb_slice *slice = &d->walk->slices[i];
+	for (unsigned int i = 0; i < detector->walk->nr_slices; i++) {
+		const struct kb_slice *slice = &detector->walk->slices[i];
 
-		if (slice->kind == KB_SLICE_LOST && kb_detector_gap(d, slice->start, slice->end))
+		if (slice->kind == KB_SLICE_LOST &&
+		    kb_detector_gap(detector, slice->start, slice->end))
 			return -ENOMEM;
 		if (slice->kind == KB_SLICE_RUN && slice->has_task && slice->task_id &&
-		    is_own(d, slice->task_id))
-			d->own[d->nr_own++ % OWN_MAX] =
+		    is_own(detector, slice->task_id))
+			detector->own[detector->nr_own++ % OWN_MAX] =
 				(struct own){ slice->core, slice->start, slice->end };
 	}
 	return 0;
 }
 
-int kb_detector_feed(struct kb_detector *d, const struct kb_walk *walk)
+int kb_detector_feed(struct kb_detector *detector, const struct kb_walk *walk)
 {
 	struct kb_tile tiles[KB_TILES_MOST];
 	int nr;
 
 	if (walk->event.type == KB_EVENT_UNKNOWN)
 		return 0;
-	d->walk = walk;
-	if (take_slices(d))
+	detector->walk = walk;
+	if (take_slices(detector))
 		return -ENOMEM;
-	nr = kb_tiles_feed(d->tiles, walk, tiles);
+	nr = kb_tiles_feed(detector->tiles, walk, tiles);
 	for (int i = 0; i < nr; i++)
-		take_tile(d, &tiles[i]);
-	if (nr < 0 || kb_wakeups_feed(d->wakeups, walk))
+		take_tile(detector, &tiles[i]);
+	if (nr < 0 || kb_wakeups_feed(detector->wakeups, walk))
 		return -ENOMEM;
-	if (d->any_counter)
-		take_counters(d);
+	if (detector->any_counter)
+		take_counters(detector);
 	if (walk->event.type == KB_EVENT_ANNOTATION)
-		take_mark(d);
+		take_mark(detector);
 	return 0;
 }
 
 /* Takes away the moment @i. */
-static void take_away(struct kb_detector *d, uint32_t i)
+static void take_away(struct kb_detector *detector, uint32_t i)
 {
-	memmove(&d->found[d->first + 1], &d->found[d->first], (i - d->first) * sizeof(*d->found));
-	d->first++;
-	if (d->first == d->nr_found)
-		d->first = d->nr_found = 0;
+	memmove(&detector->found[detector->first + 1], &detector->found[detector->first],
+		(i - detector->first) * sizeof(*detector->found));
+	detector->first++;
+	if (detector->first == detector->nr_found)
+		detector->first = detector->nr_found = 0;
 }
 
-bool kb_detector_fired(struct kb_detector *d, int64_t until, struct kb_fired *fired)
+bool kb_detector_fired(struct kb_detector *detector, int64_t until, struct kb_fired *fired)
 {
-	uint32_t i = d->first;
+	uint32_t i = detector->first;
 
-	while (i < d->nr_found) {
-		const struct found *found = &d->found[i];
+	while (i < detector->nr_found) {
+		const struct found *found = &detector->found[i];
 		bool cut;
 
 		if (found->is_wait && found->fired.ns > until) {
 			i++;
 			continue;
 		}
-		cut = found->is_wait && kb_gaps_overlap(&d->gaps, found->since, found->fired.ns);
+		cut = found->is_wait &&
+		      kb_gaps_overlap(&detector->gaps, found->since, found->fired.ns);
 		*fired = found->fired;
-		take_away(d, i);
+		take_away(detector, i);
 		if (!cut)
 			return true;
-		i = i + 1 < d->nr_found ? i + 1 : d->nr_found;
+		i = i + 1 < detector->nr_found ? i + 1 : detector->nr_found;
 	}
 	return false;
 }
 
-uint64_t kb_detector_more(const struct kb_detector *d)
+uint64_t kb_detector_more(const struct kb_detector *detector)
 {
-	return d->more;
+	return detector->more;
 }
 
 /* ---- create and destroy ---- */
 
-static void look_at_triggers(struct kb_detector *d)
+static void look_at_triggers(struct kb_detector *detector)
 {
-	for (uint32_t i = 0; i < kb_triggers_nr(d->triggers); i++) {
-		const struct kb_trigger *trigger = kb_triggers_get(d->triggers, i);
+	for (uint32_t i = 0; i < kb_triggers_nr(detector->triggers); i++) {
+		const struct kb_trigger *trigger = kb_triggers_get(detector->triggers, i);
 
-		d->any_counter |= trigger->kind == KB_TRIGGER_COUNTER;
+		detector->any_counter |= trigger->kind == KB_TRIGGER_COUNTER;
 		if (trigger->kind == KB_TRIGGER_OFF_CPU &&
-		    (!d->shortest_off || trigger->limit < d->shortest_off))
-			d->shortest_off = trigger->limit;
+		    (!detector->shortest_off || trigger->limit < detector->shortest_off))
+			detector->shortest_off = trigger->limit;
 	}
 }
 
-static int create_parts(struct kb_detector *d, struct kb_error *err)
+static int create_parts(struct kb_detector *detector, struct kb_error *err)
 {
 	struct kb_wakeups_parts parts = {
-		.wanted = &d->wanted,
-		.gaps = &d->gaps,
+		.wanted = &detector->wanted,
+		.gaps = &detector->gaps,
 		.take = take_wait,
 		.take_off = take_off,
-		.context = d,
-		.only_some = d->how.only_some,
+		.context = detector,
+		.only_some = detector->how.only_some,
 	};
-	int ret = kb_wanted_init(&d->wanted, d->trace, NULL, err) ?:
-		  kb_gaps_read(&d->gaps, d->trace, err);
+	int ret = kb_wanted_init(&detector->wanted, detector->trace, NULL, err) ?:
+		  kb_gaps_read(&detector->gaps, detector->trace, err);
 
 	if (ret)
 		return ret;
-	if (!kb_trace_timeline(d->trace, err))
+	if (!kb_trace_timeline(detector->trace, err))
 		return -ENOMEM;
-	ret = kb_tiles_create(&d->tiles, d->trace, err);
-	parts.tiles = d->tiles;
+	ret = kb_tiles_create(&detector->tiles, detector->trace, err);
+	parts.tiles = detector->tiles;
 	if (ret)
 		return ret;
-	if (kb_wakeups_create(&d->wakeups, &parts) || kb_detector_resolve(d))
+	if (kb_wakeups_create(&detector->wakeups, &parts) || kb_detector_resolve(detector))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return 0;
 }
@@ -658,46 +681,47 @@ int kb_detector_create(struct kb_detector **out, const struct kb_triggers *trigg
 		       struct kb_trace *trace, const struct kb_detector_options *options,
 		       struct kb_error *err)
 {
-	struct kb_detector *d = calloc(1, sizeof(*d));
+	struct kb_detector *detector = calloc(1, sizeof(*detector));
 	int ret;
 
 	*out = NULL;
-	if (!d)
+	if (!detector)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	d->triggers = triggers;
-	d->trace = trace;
-	d->header = kb_trace_header(trace);
-	d->tasks = kb_trace_tasks(trace, err);
-	d->countings = calloc((size_t)kb_triggers_nr(triggers) + 1, sizeof(*d->countings));
-	look_at_triggers(d);
-	ret = !d->tasks || !d->countings ?
+	detector->triggers = triggers;
+	detector->trace = trace;
+	detector->header = kb_trace_header(trace);
+	detector->tasks = kb_trace_tasks(trace, err);
+	detector->countings =
+		calloc((size_t)kb_triggers_nr(triggers) + 1, sizeof(*detector->countings));
+	look_at_triggers(detector);
+	ret = !detector->tasks || !detector->countings ?
 	      kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory") :
-	      KB_OPTIONS(&d->how, options, err) ?: create_parts(d, err);
+	      KB_OPTIONS(&detector->how, options, err) ?: create_parts(detector, err);
 	if (ret)
-		kb_detector_destroy(d);
+		kb_detector_destroy(detector);
 	else
-		*out = d;
+		*out = detector;
 	return ret;
 }
 
-void kb_detector_destroy(struct kb_detector *d)
+void kb_detector_destroy(struct kb_detector *detector)
 {
-	if (!d)
+	if (!detector)
 		return;
-	for (uint32_t i = 0; d->countings && i < kb_triggers_nr(d->triggers); i++) {
-		free(d->countings[i].counters);
-		free(d->countings[i].series);
-		free(d->countings[i].levels);
+	for (uint32_t i = 0; detector->countings && i < kb_triggers_nr(detector->triggers); i++) {
+		free(detector->countings[i].counters);
+		free(detector->countings[i].series);
+		free(detector->countings[i].levels);
 	}
-	free(d->countings);
-	kb_wakeups_destroy(d->wakeups);
-	kb_tiles_destroy(d->tiles);
-	kb_gaps_release(&d->gaps);
-	free(d->found);
-	free(d);
+	free(detector->countings);
+	kb_wakeups_destroy(detector->wakeups);
+	kb_tiles_destroy(detector->tiles);
+	kb_gaps_release(&detector->gaps);
+	free(detector->found);
+	free(detector);
 }
 
-void kb_detector_use_names(struct kb_detector *d, const struct kb_detector_names *names)
+void kb_detector_use_names(struct kb_detector *detector, const struct kb_detector_names *names)
 {
-	d->names = names;
+	detector->names = names;
 }

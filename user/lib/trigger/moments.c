@@ -14,16 +14,16 @@
 
 #define WAITING_MAX	4096U
 
-void kb_moments_init(struct kb_moments *m, uint64_t after_ns, uint64_t every_ns)
+void kb_moments_init(struct kb_moments *moments, uint64_t after_ns, uint64_t every_ns)
 {
-	*m = (struct kb_moments){ .after_ns = after_ns, .every_ns = every_ns };
+	*moments = (struct kb_moments){ .after_ns = after_ns, .every_ns = every_ns };
 }
 
-void kb_moments_release(struct kb_moments *m)
+void kb_moments_release(struct kb_moments *moments)
 {
-	free(m->waiting);
-	m->waiting = NULL;
-	m->nr_waiting = 0;
+	free(moments->waiting);
+	moments->waiting = NULL;
+	moments->nr_waiting = 0;
 }
 
 /* @ns behind @from, without overflow. */
@@ -32,101 +32,102 @@ static int64_t behind(int64_t from, uint64_t ns)
 	return ns > (uint64_t)(INT64_MAX - from) ? INT64_MAX : from + (int64_t)ns;
 }
 
-static void suppress(struct kb_moments *m, uint64_t nr)
+static void suppress(struct kb_moments *moments, uint64_t nr)
 {
-	m->totals.suppressed += nr;
-	m->suppressed_since += nr;
+	moments->totals.suppressed += nr;
+	moments->suppressed_since += nr;
 }
 
 /* Begins a capture, if it is not too soon. */
-static int begin(struct kb_moments *m, const struct kb_fired *fired)
+static int begin(struct kb_moments *moments, const struct kb_fired *fired)
 {
-	if (m->has_last && fired->ns < behind(m->last, m->every_ns)) {
-		suppress(m, 1);
+	if (moments->has_last && fired->ns < behind(moments->last, moments->every_ns)) {
+		suppress(moments, 1);
 		return 0;
 	}
-	m->rows[0] = *fired;
-	m->nr = 1;
-	m->further = 0;
+	moments->rows[0] = *fired;
+	moments->nr = 1;
+	moments->further = 0;
 	return 1;
 }
 
-static int wait_for_end(struct kb_moments *m, const struct kb_fired *fired)
+static int wait_for_end(struct kb_moments *moments, const struct kb_fired *fired)
 {
 	/* It will come too soon whatever happens: no need to remember it. */
-	if (fired->ns < behind(m->rows[0].ns, m->every_ns) || m->nr_waiting == WAITING_MAX) {
-		suppress(m, 1);
+	if (fired->ns < behind(moments->rows[0].ns, moments->every_ns) ||
+	    moments->nr_waiting == WAITING_MAX) {
+		suppress(moments, 1);
 		return 0;
 	}
-	if (!KB_ARRAY_ROOM(m->waiting, m->room, (size_t)m->nr_waiting + 1)) {
-		m->totals.failed++;
+	if (!KB_ARRAY_ROOM(moments->waiting, moments->room, (size_t)moments->nr_waiting + 1)) {
+		moments->totals.failed++;
 		return -ENOMEM;
 	}
-	m->waiting[m->nr_waiting++] = *fired;
+	moments->waiting[moments->nr_waiting++] = *fired;
 	return 0;
 }
 
-int kb_moments_add(struct kb_moments *m, const struct kb_fired *fired)
+int kb_moments_add(struct kb_moments *moments, const struct kb_fired *fired)
 {
-	m->totals.fired++;
-	if (!m->nr)
-		return begin(m, fired);
-	if (fired->ns > behind(m->rows[0].ns, m->after_ns))
-		return wait_for_end(m, fired);
-	if (m->nr < KB_MOMENTS_MAX)
-		m->rows[m->nr++] = *fired;
+	moments->totals.fired++;
+	if (!moments->nr)
+		return begin(moments, fired);
+	if (fired->ns > behind(moments->rows[0].ns, moments->after_ns))
+		return wait_for_end(moments, fired);
+	if (moments->nr < KB_MOMENTS_MAX)
+		moments->rows[moments->nr++] = *fired;
 	else
-		m->further++;
+		moments->further++;
 	return 0;
 }
 
-void kb_moments_add_unknown(struct kb_moments *m, uint64_t nr)
+void kb_moments_add_unknown(struct kb_moments *moments, uint64_t nr)
 {
-	m->totals.fired += nr;
-	suppress(m, nr);
+	moments->totals.fired += nr;
+	suppress(moments, nr);
 }
 
-bool kb_moments_due(const struct kb_moments *m, int64_t *ns)
+bool kb_moments_due(const struct kb_moments *moments, int64_t *ns)
 {
-	if (!m->nr)
+	if (!moments->nr)
 		return false;
-	*ns = behind(m->rows[0].ns, m->after_ns);
+	*ns = behind(moments->rows[0].ns, moments->after_ns);
 	return true;
 }
 
 /* Those that waited go their ways. */
-static int take_waiting(struct kb_moments *m)
+static int take_waiting(struct kb_moments *moments)
 {
-	struct kb_fired *waiting = m->waiting;
-	uint32_t nr = m->nr_waiting;
+	struct kb_fired *waiting = moments->waiting;
+	uint32_t nr = moments->nr_waiting;
 	int begun = 0;
 
-	m->waiting = NULL;
-	m->nr_waiting = m->room = 0;
-	m->totals.fired -= nr;		/* they are counted again */
+	moments->waiting = NULL;
+	moments->nr_waiting = moments->room = 0;
+	moments->totals.fired -= nr;		/* they are counted again */
 	for (uint32_t i = 0; i < nr; i++)
-		begun |= kb_moments_add(m, &waiting[i]) > 0;
+		begun |= kb_moments_add(moments, &waiting[i]) > 0;
 	free(waiting);
 	return begun;
 }
 
-int kb_moments_done(struct kb_moments *m, bool written)
+int kb_moments_done(struct kb_moments *moments, bool written)
 {
-	uint64_t nr = m->nr + m->further;
+	uint64_t nr = moments->nr + moments->further;
 
-	if (!m->nr)
+	if (!moments->nr)
 		return 0;
 	/* A disk that takes nothing is not tried more often than one that takes everything. */
-	m->has_last = true;
-	m->last = m->rows[0].ns;
+	moments->has_last = true;
+	moments->last = moments->rows[0].ns;
 	if (written) {
-		m->totals.kept += nr;
-		m->totals.captures++;
-		m->suppressed_since = 0;
+		moments->totals.kept += nr;
+		moments->totals.captures++;
+		moments->suppressed_since = 0;
 	} else {
-		m->totals.failed += nr;
+		moments->totals.failed += nr;
 	}
-	m->nr = 0;
-	m->further = 0;
-	return take_waiting(m);
+	moments->nr = 0;
+	moments->further = 0;
+	return take_waiting(moments);
 }

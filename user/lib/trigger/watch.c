@@ -31,9 +31,9 @@
 #define OWN_MS		1000		/* between two looks for new threads of the program */
 #define SIGNALS_MAX	64U		/* expressions about signals that are told apart */
 
-int64_t kb_watch_ns(const struct kb_watch *w, uint64_t ticks)
+int64_t kb_watch_ns(const struct kb_watch *watch, uint64_t ticks)
 {
-	return kb_barman_ns(kb_trace_barman(kb_live_trace(w->live)), ticks);
+	return kb_barman_ns(kb_trace_barman(kb_live_trace(watch->live)), ticks);
 }
 
 /* ---- the program's own threads ---- */
@@ -45,157 +45,159 @@ static int compare_ids(const void *left, const void *right)
 	return (*a > *b) - (*a < *b);
 }
 
-static void find_own(struct kb_watch *w)
+static void find_own(struct kb_watch *watch)
 {
 	int64_t now = kb_clock_ms();
 	struct dirent *entry;
 	DIR *dir;
 
-	if (w->nr_own && now - w->own_read_ms < OWN_MS)
+	if (watch->nr_own && now - watch->own_read_ms < OWN_MS)
 		return;
 	dir = opendir("/proc/self/task");
 	if (!dir)
 		return;
-	w->own_read_ms = now;
-	w->nr_own = 0;
+	watch->own_read_ms = now;
+	watch->nr_own = 0;
 	while ((entry = readdir(dir)) != NULL) {
 		uint32_t id = (uint32_t)strtoul(entry->d_name, NULL, 10);
 
-		if (id && KB_ARRAY_ROOM(w->own, w->room_own, (size_t)w->nr_own + 1))
-			w->own[w->nr_own++] = id;
+		if (id && KB_ARRAY_ROOM(watch->own, watch->room_own, (size_t)watch->nr_own + 1))
+			watch->own[watch->nr_own++] = id;
 	}
 	closedir(dir);
-	if (w->nr_own)
-		qsort(w->own, w->nr_own, sizeof(*w->own), compare_ids);
+	if (watch->nr_own)
+		qsort(watch->own, watch->nr_own, sizeof(*watch->own), compare_ids);
 }
 
 static bool is_own(void *context, uint32_t task_id)
 {
-	const struct kb_watch *w = context;
+	const struct kb_watch *watch = context;
 
-	return w->nr_own && bsearch(&task_id, w->own, w->nr_own, sizeof(*w->own), compare_ids);
+	return watch->nr_own &&
+	       bsearch(&task_id, watch->own, watch->nr_own, sizeof(*watch->own), compare_ids);
 }
 
 /* ---- moments that no record tells ---- */
 
-static void add(struct kb_watch *w, const struct kb_fired *fired)
+static void add(struct kb_watch *watch, const struct kb_fired *fired)
 {
-	if (kb_moments_add(&w->moments, fired) > 0)
-		kb_follow_note(kb_live_follow(w->live));
+	if (kb_moments_add(&watch->moments, fired) > 0)
+		kb_follow_note(kb_live_follow(watch->live));
 }
 
-static struct kb_fired fired_now(const struct kb_watch *w, uint32_t i)
+static struct kb_fired fired_now(const struct kb_watch *watch, uint32_t i)
 {
 	return (struct kb_fired){
-		.trigger = kb_triggers_get(w->triggers, i),
-		.ns = kb_watch_ns(w, w->now),
-		.ticks = w->now,
+		.trigger = kb_triggers_get(watch->triggers, i),
+		.ns = kb_watch_ns(watch, watch->now),
+		.ticks = watch->now,
 		.core = KB_CORE_NONE,
 	};
 }
 
-bool kb_watch_signal(struct kb_watch *w, int signal)
+bool kb_watch_signal(struct kb_watch *watch, int signal)
 {
 	const uint64_t one = 1;
 	bool found = false;
 
-	for (uint32_t i = 0; i < kb_triggers_nr(w->triggers) && i < SIGNALS_MAX; i++) {
-		const struct kb_trigger *trigger = kb_triggers_get(w->triggers, i);
+	for (uint32_t i = 0; i < kb_triggers_nr(watch->triggers) && i < SIGNALS_MAX; i++) {
+		const struct kb_trigger *trigger = kb_triggers_get(watch->triggers, i);
 
 		if (trigger->kind != KB_TRIGGER_SIGNAL || trigger->signal != signal)
 			continue;
-		w->signals |= UINT64_C(1) << i;
+		watch->signals |= UINT64_C(1) << i;
 		found = true;
 	}
 	/* It can't be full. */
-	return found && write(w->signalled, &one, sizeof(one)) == sizeof(one);
+	return found && write(watch->signalled, &one, sizeof(one)) == sizeof(one);
 }
 
-static void take_signals(struct kb_watch *w)
+static void take_signals(struct kb_watch *watch)
 {
-	for (uint32_t i = 0; w->signals && i < SIGNALS_MAX; i++) {
+	for (uint32_t i = 0; watch->signals && i < SIGNALS_MAX; i++) {
 		struct kb_fired fired;
 
-		if (!(w->signals >> i & 1))
+		if (!(watch->signals >> i & 1))
 			continue;
-		w->signals &= ~(UINT64_C(1) << i);
-		fired = fired_now(w, i);
+		watch->signals &= ~(UINT64_C(1) << i);
+		fired = fired_now(watch, i);
 		kb_reason_signal(&fired, fired.trigger->name);
-		add(w, &fired);
+		add(watch, &fired);
 	}
 }
 
-static void take_pressure(struct kb_watch *w, uint32_t i)
+static void take_pressure(struct kb_watch *watch, uint32_t i)
 {
-	struct kb_fired fired = fired_now(w, i);
+	struct kb_fired fired = fired_now(watch, i);
 
 	kb_reason_psi(&fired);
-	add(w, &fired);
+	add(watch, &fired);
 }
 
 /* ---- descriptors ---- */
 
-static int epoll_add(struct kb_watch *w, int fd, uint32_t events, uint64_t what)
+static int epoll_add(struct kb_watch *watch, int fd, uint32_t events, uint64_t what)
 {
 	struct epoll_event event = { .events = events, .data.u64 = what };
 
-	return epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+	return epoll_ctl(watch->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-static int open_descriptors(struct kb_watch *w, struct kb_error *err)
+static int open_descriptors(struct kb_watch *watch, struct kb_error *err)
 {
-	uint32_t nr = kb_triggers_nr(w->triggers);
+	uint32_t nr = kb_triggers_nr(watch->triggers);
 	int ret = 0;
 
-	w->pressures = calloc((size_t)nr + 1, sizeof(*w->pressures));
-	if (!w->pressures)
+	watch->pressures = calloc((size_t)nr + 1, sizeof(*watch->pressures));
+	if (!watch->pressures)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	for (uint32_t i = 0; i < nr; i++)
-		w->pressures[i] = -1;
-	w->epoll = epoll_create1(EPOLL_CLOEXEC);
-	w->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	w->signalled = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (w->epoll < 0 || w->timer < 0 || w->signalled < 0 ||
-	    epoll_add(w, w->timer, EPOLLIN, nr) || epoll_add(w, w->signalled, EPOLLIN, nr))
+		watch->pressures[i] = -1;
+	watch->epoll = epoll_create1(EPOLL_CLOEXEC);
+	watch->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	watch->signalled = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (watch->epoll < 0 || watch->timer < 0 || watch->signalled < 0 ||
+	    epoll_add(watch, watch->timer, EPOLLIN, nr) ||
+	    epoll_add(watch, watch->signalled, EPOLLIN, nr))
 		return kb_error_set(err, -errno, KB_NO_OFFSET, "can't wait for triggers: %s",
 				    strerror(errno));
 	for (uint32_t i = 0; i < nr && !ret; i++) {
-		const struct kb_trigger *trigger = kb_triggers_get(w->triggers, i);
+		const struct kb_trigger *trigger = kb_triggers_get(watch->triggers, i);
 
 		if (trigger->kind != KB_TRIGGER_PSI)
 			continue;
-		w->pressures[i] = kb_pressure_open(trigger, NULL, err);
-		ret = w->pressures[i] < 0 ? w->pressures[i] : 0;
-		if (!ret && epoll_add(w, w->pressures[i], EPOLLPRI, i))
+		watch->pressures[i] = kb_pressure_open(trigger, NULL, err);
+		ret = watch->pressures[i] < 0 ? watch->pressures[i] : 0;
+		if (!ret && epoll_add(watch, watch->pressures[i], EPOLLPRI, i))
 			ret = kb_error_set(err, -errno, KB_NO_OFFSET, "%s: %s", trigger->text,
 					   strerror(errno));
 	}
 	return ret;
 }
 
-static void set_timer(struct kb_watch *w)
+static void set_timer(struct kb_watch *watch)
 {
 	struct itimerspec when = { 0 };
-	uint64_t wait = w->period_ms * (uint64_t)KB_NS_PER_MS;
+	uint64_t wait = watch->period_ms * (uint64_t)KB_NS_PER_MS;
 	int64_t due, left;
 
-	if (kb_moments_due(&w->moments, &due)) {
-		left = due - kb_watch_ns(w, w->now);
+	if (kb_moments_due(&watch->moments, &due)) {
+		left = due - kb_watch_ns(watch, watch->now);
 		if (left < (int64_t)wait)
 			wait = left > 0 ? (uint64_t)left : 1;
 	}
 	when.it_value.tv_sec = (time_t)(wait / KB_NS_PER_S);
 	when.it_value.tv_nsec = (long)(wait % KB_NS_PER_S);
-	timerfd_settime(w->timer, 0, &when, NULL);
+	timerfd_settime(watch->timer, 0, &when, NULL);
 }
 
 /* What the descriptors say. Those that stay readable otherwise are read. */
-static void take_descriptors(struct kb_watch *w)
+static void take_descriptors(struct kb_watch *watch)
 {
 	struct epoll_event events[16];
-	uint32_t nr = kb_triggers_nr(w->triggers);
+	uint32_t nr = kb_triggers_nr(watch->triggers);
 	uint64_t count;
-	int n = epoll_wait(w->epoll, events, ARRAY_SIZE(events), 0);
+	int n = epoll_wait(watch->epoll, events, ARRAY_SIZE(events), 0);
 
 	for (int i = 0; i < n; i++) {
 		uint64_t what = events[i].data.u64;
@@ -203,198 +205,198 @@ static void take_descriptors(struct kb_watch *w)
 		if (what >= nr)
 			continue;
 		if (events[i].events & EPOLLERR)	/* the kernel has given it up */
-			epoll_ctl(w->epoll, EPOLL_CTL_DEL, w->pressures[what], NULL);
+			epoll_ctl(watch->epoll, EPOLL_CTL_DEL, watch->pressures[what], NULL);
 		else if (events[i].events & EPOLLPRI)
-			take_pressure(w, (uint32_t)what);
+			take_pressure(watch, (uint32_t)what);
 	}
-	if (read(w->timer, &count, sizeof(count)) < 0 && errno != EAGAIN)
+	if (read(watch->timer, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		return;
-	if (read(w->signalled, &count, sizeof(count)) < 0 && errno != EAGAIN)
+	if (read(watch->signalled, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		return;
 }
 
 /* ---- records ---- */
 
 /* What is lost since the last look was lost then: waits that overlap that are not known. */
-static int take_losses(struct kb_watch *w)
+static int take_losses(struct kb_watch *watch)
 {
 	struct kb_follow_stats follow;
 	struct kbarman_stats stats;
-	uint64_t lost = w->lost_records;
+	uint64_t lost = watch->lost_records;
 	bool new;
 
-	kb_follow_stats(kb_live_follow(w->live), &follow);
-	if (!kb_device_stats(w->device, KBARMAN_CPU_ALL, &stats, NULL))
+	kb_follow_stats(kb_live_follow(watch->live), &follow);
+	if (!kb_device_stats(watch->device, KBARMAN_CPU_ALL, &stats, NULL))
 		lost = kb_stats_lost(&stats);
-	new = lost != w->lost_records || follow.lost_times != w->lost_times;
-	w->totals.lost_records += lost - w->lost_records;
-	w->totals.lost_bytes = follow.lost_bytes;
-	w->totals.lost_times = follow.lost_times;
-	w->lost_records = lost;
-	w->lost_times = follow.lost_times;
-	return new ? kb_detector_gap(w->detector, kb_watch_ns(w, w->before),
-				     kb_watch_ns(w, w->now)) : 0;
+	new = lost != watch->lost_records || follow.lost_times != watch->lost_times;
+	watch->totals.lost_records += lost - watch->lost_records;
+	watch->totals.lost_bytes = follow.lost_bytes;
+	watch->totals.lost_times = follow.lost_times;
+	watch->lost_records = lost;
+	watch->lost_times = follow.lost_times;
+	return new ? kb_detector_gap(watch->detector, kb_watch_ns(watch, watch->before),
+				     kb_watch_ns(watch, watch->now)) : 0;
 }
 
-static int read_records(struct kb_watch *w, uint64_t horizon)
+static int read_records(struct kb_watch *watch, uint64_t horizon)
 {
 	const struct kb_walk *walk;
 	int ret;
 
-	while ((ret = kb_live_next(w->live, horizon, &walk)) > 0) {
-		w->totals.records++;
-		if (kb_detector_feed(w->detector, walk))
+	while ((ret = kb_live_next(watch->live, horizon, &walk)) > 0) {
+		watch->totals.records++;
+		if (kb_detector_feed(watch->detector, walk))
 			return -ENOMEM;
 	}
 	return ret;
 }
 
-static void take_fired(struct kb_watch *w, int64_t until)
+static void take_fired(struct kb_watch *watch, int64_t until)
 {
-	uint64_t more = kb_detector_more(w->detector);
+	uint64_t more = kb_detector_more(watch->detector);
 	struct kb_fired fired;
 
-	while (kb_detector_fired(w->detector, until, &fired))
-		add(w, &fired);
-	kb_moments_add_unknown(&w->moments, more - w->more);
-	w->more = more;
+	while (kb_detector_fired(watch->detector, until, &fired))
+		add(watch, &fired);
+	kb_moments_add_unknown(&watch->moments, more - watch->more);
+	watch->more = more;
 }
 
-static void choose_period(struct kb_watch *w)
+static void choose_period(struct kb_watch *watch)
 {
 	struct kb_follow_stats stats;
 
-	kb_follow_stats(kb_live_follow(w->live), &stats);
+	kb_follow_stats(kb_live_follow(watch->live), &stats);
 	if (stats.fill > FILL_FAST)
-		w->period_ms /= 2;
+		watch->period_ms /= 2;
 	else if (stats.fill < FILL_SLOW)
-		w->period_ms *= 2;
-	if (w->period_ms < PERIOD_MIN_MS)
-		w->period_ms = PERIOD_MIN_MS;
-	if (w->period_ms > PERIOD_MAX_MS)
-		w->period_ms = PERIOD_MAX_MS;
+		watch->period_ms *= 2;
+	if (watch->period_ms < PERIOD_MIN_MS)
+		watch->period_ms = PERIOD_MIN_MS;
+	if (watch->period_ms > PERIOD_MAX_MS)
+		watch->period_ms = PERIOD_MAX_MS;
 }
 
-static int look(struct kb_watch *w, struct kb_error *err)
+static int look(struct kb_watch *watch, struct kb_error *err)
 {
 	uint64_t horizon = UINT64_MAX;
 	uint32_t core, as;
 	int ret;
 
-	w->before = w->now;
-	find_own(w);
-	ret = kb_live_look(w->live, &w->now, err);
+	watch->before = watch->now;
+	find_own(watch);
+	ret = kb_live_look(watch->live, &watch->now, err);
 	if (ret)
 		return ret;
-	while ((core = kb_live_new_counters(w->live, &as)) != UINT32_MAX)
+	while ((core = kb_live_new_counters(watch->live, &as)) != UINT32_MAX)
 		if (as != UINT32_MAX)
-			kb_detector_same_counters(w->detector, core, as);
-	if (!w->ended)
-		horizon = w->now > w->hold_back ? w->now - w->hold_back : 0;
-	ret = read_records(w, horizon) ?: take_losses(w);
-	if (!ret && !w->ended)
-		ret = kb_detector_time(w->detector, kb_watch_ns(w, horizon));
+			kb_detector_same_counters(watch->detector, core, as);
+	if (!watch->ended)
+		horizon = watch->now > watch->hold_back ? watch->now - watch->hold_back : 0;
+	ret = read_records(watch, horizon) ?: take_losses(watch);
+	if (!ret && !watch->ended)
+		ret = kb_detector_time(watch->detector, kb_watch_ns(watch, horizon));
 	if (ret)
 		return kb_error_set(err, ret, KB_NO_OFFSET, "out of memory");
-	take_fired(w, INT64_MAX);
-	choose_period(w);
+	take_fired(watch, INT64_MAX);
+	choose_period(watch);
 	return 0;
 }
 
 /* Programs may make a series at any time. */
-static bool any_unknown(const struct kb_watch *w)
+static bool any_unknown(const struct kb_watch *watch)
 {
-	for (uint32_t i = 0; i < kb_triggers_nr(w->triggers); i++)
-		if (!kb_detector_knows(w->detector, i))
+	for (uint32_t i = 0; i < kb_triggers_nr(watch->triggers); i++)
+		if (!kb_detector_knows(watch->detector, i))
 			return true;
 	return false;
 }
 
-int kb_watch_serve(struct kb_watch *w, struct kb_error *err)
+int kb_watch_serve(struct kb_watch *watch, struct kb_error *err)
 {
 	struct kbarman_query query;
-	int ret = kb_device_query(w->device, &query, err);
+	int ret = kb_device_query(watch->device, &query, err);
 
 	if (ret)
 		return ret;
 	if (!(query.state & KBARMAN_STATE_RUNNING) || query.mode != KBARMAN_MODE_OVERWRITE)
 		return kb_error_set(err, -EPIPE, KB_NO_OFFSET,
 				    "the recording that is watched has ended");
-	if (any_unknown(w) && kb_detector_resolve(w->detector))
+	if (any_unknown(watch) && kb_detector_resolve(watch->detector))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	ret = look(w, err);
+	ret = look(watch, err);
 	if (ret)
 		return ret;
-	take_descriptors(w);
-	take_signals(w);
-	set_timer(w);
+	take_descriptors(watch);
+	take_signals(watch);
+	set_timer(watch);
 	return 0;
 }
 
-int kb_watch_finish(struct kb_watch *w, struct kb_error *err)
+int kb_watch_finish(struct kb_watch *watch, struct kb_error *err)
 {
 	int ret;
 
-	w->ended = true;
-	ret = look(w, err);
+	watch->ended = true;
+	ret = look(watch, err);
 	if (!ret)
-		take_signals(w);
+		take_signals(watch);
 	return ret;
 }
 
 /* ---- captures ---- */
 
-const struct kb_fired *kb_watch_due(const struct kb_watch *w, uint32_t *nr)
+const struct kb_fired *kb_watch_due(const struct kb_watch *watch, uint32_t *nr)
 {
 	int64_t due;
 
 	*nr = 0;
-	if (!kb_moments_due(&w->moments, &due) ||
-	    (!w->ended && kb_watch_ns(w, w->now) < due &&
-	     kb_follow_since_note(kb_live_follow(w->live)) < FILL_DUE))
+	if (!kb_moments_due(&watch->moments, &due) ||
+	    (!watch->ended && kb_watch_ns(watch, watch->now) < due &&
+	     kb_follow_since_note(kb_live_follow(watch->live)) < FILL_DUE))
 		return NULL;
-	*nr = w->moments.nr;
-	return w->moments.rows;
+	*nr = watch->moments.nr;
+	return watch->moments.rows;
 }
 
-void kb_watch_done(struct kb_watch *w, bool written)
+void kb_watch_done(struct kb_watch *watch, bool written)
 {
-	if (kb_moments_done(&w->moments, written))
-		kb_follow_note(kb_live_follow(w->live));
-	set_timer(w);
+	if (kb_moments_done(&watch->moments, written))
+		kb_follow_note(kb_live_follow(watch->live));
+	set_timer(watch);
 }
 
-void kb_watch_drop(struct kb_watch *w)
+void kb_watch_drop(struct kb_watch *watch)
 {
-	kb_watch_done(w, false);
+	kb_watch_done(watch, false);
 }
 
-void kb_watch_totals(const struct kb_watch *w, struct kb_watch_totals *totals)
+void kb_watch_totals(const struct kb_watch *watch, struct kb_watch_totals *totals)
 {
-	*totals = w->totals;
-	totals->fired = w->moments.totals.fired;
-	totals->kept = w->moments.totals.kept;
-	totals->captures = w->moments.totals.captures;
-	totals->suppressed = w->moments.totals.suppressed;
-	totals->failed = w->moments.totals.failed;
+	*totals = watch->totals;
+	totals->fired = watch->moments.totals.fired;
+	totals->kept = watch->moments.totals.kept;
+	totals->captures = watch->moments.totals.captures;
+	totals->suppressed = watch->moments.totals.suppressed;
+	totals->failed = watch->moments.totals.failed;
 }
 
-int kb_watch_fd(const struct kb_watch *w)
+int kb_watch_fd(const struct kb_watch *watch)
 {
-	return w->epoll;
+	return watch->epoll;
 }
 
-bool kb_watch_knows(const struct kb_watch *w, uint32_t i)
+bool kb_watch_knows(const struct kb_watch *watch, uint32_t i)
 {
-	return kb_detector_knows(w->detector, i);
+	return kb_detector_knows(watch->detector, i);
 }
 
 /* ---- create and destroy ---- */
 
-static int check_session(const struct kb_watch *w, const struct kbarman_query *query,
+static int check_session(const struct kb_watch *watch, const struct kbarman_query *query,
 			 struct kb_error *err)
 {
-	uint32_t missing = kb_triggers_sources(w->triggers) & ~query->sources;
+	uint32_t missing = kb_triggers_sources(watch->triggers) & ~query->sources;
 
 	if (query->mode != KBARMAN_MODE_OVERWRITE || !(query->state & KBARMAN_STATE_RUNNING))
 		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "triggers need a running recording in "
@@ -424,31 +426,33 @@ static bool has_chosen_tasks(struct kb_device *device, uint64_t session)
 	return false;
 }
 
-static int begin(struct kb_watch *w, struct kb_error *err)
+static int begin(struct kb_watch *watch, struct kb_error *err)
 {
 	struct kb_detector_options options = {
-		.size = sizeof(options), .is_own = is_own, .context = w,
+		.size = sizeof(options), .is_own = is_own, .context = watch,
 	};
 	struct kbarman_query query;
 	struct kbarman_stats stats;
-	int ret = kb_device_query(w->device, &query, err) ?: check_session(w, &query, err) ?:
-		  open_descriptors(w, err) ?: kb_live_create(&w->live, w->device, err);
+	int ret = kb_device_query(watch->device, &query, err) ?:
+		  check_session(watch, &query, err) ?:
+		  open_descriptors(watch, err) ?: kb_live_create(&watch->live, watch->device, err);
 
 	if (ret)
 		return ret;
-	options.only_some = w->only_some = has_chosen_tasks(w->device, query.session);
-	w->hold_back = (uint64_t)((double)query.clock_hz * HOLD_BACK_NS / 1e9);
-	w->period_ms = PERIOD_MIN_MS;
-	ret = kb_detector_create(&w->detector, w->triggers, kb_live_trace(w->live), &options, err);
+	options.only_some = watch->only_some = has_chosen_tasks(watch->device, query.session);
+	watch->hold_back = (uint64_t)((double)query.clock_hz * HOLD_BACK_NS / 1e9);
+	watch->period_ms = PERIOD_MIN_MS;
+	ret = kb_detector_create(&watch->detector, watch->triggers, kb_live_trace(watch->live),
+				 &options, err);
 	if (ret)
 		return ret;
-	kb_detector_use_names(w->detector, kb_live_names(w->live));
-	if (kb_detector_resolve(w->detector))
+	kb_detector_use_names(watch->detector, kb_live_names(watch->live));
+	if (kb_detector_resolve(watch->detector))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	if (!kb_device_stats(w->device, KBARMAN_CPU_ALL, &stats, NULL))
-		w->lost_records = kb_stats_lost(&stats);
-	ret = kb_live_look(w->live, &w->now, err);
-	set_timer(w);
+	if (!kb_device_stats(watch->device, KBARMAN_CPU_ALL, &stats, NULL))
+		watch->lost_records = kb_stats_lost(&stats);
+	ret = kb_live_look(watch->live, &watch->now, err);
+	set_timer(watch);
 	return ret;
 }
 
@@ -456,24 +460,24 @@ int kb_watch_create(struct kb_watch **out, struct kb_device *device,
 		    const struct kb_triggers *triggers, const struct kb_watch_options *options,
 		    struct kb_error *err)
 {
-	struct kb_watch *w = calloc(1, sizeof(*w));
+	struct kb_watch *watch = calloc(1, sizeof(*watch));
 	int ret;
 
 	*out = NULL;
-	if (!w)
+	if (!watch)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	w->device = device;
-	w->triggers = triggers;
-	w->epoll = w->timer = w->signalled = -1;
-	ret = KB_OPTIONS(&w->how, options, err);
+	watch->device = device;
+	watch->triggers = triggers;
+	watch->epoll = watch->timer = watch->signalled = -1;
+	ret = KB_OPTIONS(&watch->how, options, err);
 	if (!ret) {
-		kb_moments_init(&w->moments, w->how.after_ns, w->how.every_ns);
-		ret = begin(w, err);
+		kb_moments_init(&watch->moments, watch->how.after_ns, watch->how.every_ns);
+		ret = begin(watch, err);
 	}
 	if (ret)
-		kb_watch_destroy(w);
+		kb_watch_destroy(watch);
 	else
-		*out = w;
+		*out = watch;
 	return ret;
 }
 
@@ -483,19 +487,19 @@ static void close_if_open(int fd)
 		close(fd);
 }
 
-void kb_watch_destroy(struct kb_watch *w)
+void kb_watch_destroy(struct kb_watch *watch)
 {
-	if (!w)
+	if (!watch)
 		return;
-	kb_detector_destroy(w->detector);
-	kb_live_destroy(w->live);
-	kb_moments_release(&w->moments);
-	for (uint32_t i = 0; w->pressures && i < kb_triggers_nr(w->triggers); i++)
-		close_if_open(w->pressures[i]);
-	free(w->pressures);
-	close_if_open(w->signalled);
-	close_if_open(w->timer);
-	close_if_open(w->epoll);
-	free(w->own);
-	free(w);
+	kb_detector_destroy(watch->detector);
+	kb_live_destroy(watch->live);
+	kb_moments_release(&watch->moments);
+	for (uint32_t i = 0; watch->pressures && i < kb_triggers_nr(watch->triggers); i++)
+		close_if_open(watch->pressures[i]);
+	free(watch->pressures);
+	close_if_open(watch->signalled);
+	close_if_open(watch->timer);
+	close_if_open(watch->epoll);
+	free(watch->own);
+	free(watch);
 }

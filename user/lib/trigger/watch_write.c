@@ -14,19 +14,20 @@
 #include "trigger/watch.h"
 
 /* The wall clock at @fired, ns since 1970. */
-static int64_t wall_clock(const struct kb_watch *w, const struct kb_fired *fired)
+static int64_t wall_clock(const struct kb_watch *watch, const struct kb_fired *fired)
 {
 	struct kbarman_clock clock;
 
-	if (kb_device_clock(w->device, &clock, NULL))
+	if (kb_device_clock(watch->device, &clock, NULL))
 		return kb_clock_ns(CLOCK_REALTIME);
-	return (int64_t)clock.now.realtime_ns - (kb_watch_ns(w, clock.now.timestamp) - fired->ns);
+	return (int64_t)clock.now.realtime_ns -
+	       (kb_watch_ns(watch, clock.now.timestamp) - fired->ns);
 }
 
-char *kb_watch_name(const struct kb_watch *w, char *name, size_t size)
+char *kb_watch_name(const struct kb_watch *watch, char *name, size_t size)
 {
-	const struct kb_fired *fired = &w->moments.rows[0];
-	int64_t ns = w->moments.nr ? wall_clock(w, fired) : 0;
+	const struct kb_fired *fired = &watch->moments.rows[0];
+	int64_t ns = watch->moments.nr ? wall_clock(watch, fired) : 0;
 	time_t seconds = (time_t)(ns / KB_NS_PER_S);
 	char text[32] = "";
 	struct tm tm;
@@ -34,22 +35,22 @@ char *kb_watch_name(const struct kb_watch *w, char *name, size_t size)
 	if (gmtime_r(&seconds, &tm))
 		strftime(text, sizeof(text), "%Y%m%dT%H%M%S", &tm);
 	snprintf(name, size, "%s.%03d-%s.cap", text, (int)(ns % KB_NS_PER_S / KB_NS_PER_MS),
-		 w->moments.nr ? kb_trigger_word(fired->trigger->kind) : "none");
+		 watch->moments.nr ? kb_trigger_word(fired->trigger->kind) : "none");
 	return name;
 }
 
 /* Ticks that are @ns before @at. */
-static uint64_t ticks_before(const struct kb_watch *w, uint64_t at, uint64_t ns)
+static uint64_t ticks_before(const struct kb_watch *watch, uint64_t at, uint64_t ns)
 {
 	uint64_t low = 0, high = at;
-	int64_t wanted = kb_watch_ns(w, at);
+	int64_t wanted = kb_watch_ns(watch, at);
 
 	wanted = ns > (uint64_t)wanted - (uint64_t)INT64_MIN ? INT64_MIN : wanted - (int64_t)ns;
 	/* Times of ticks do not fall. */
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
 
-		if (kb_watch_ns(w, middle) < wanted)
+		if (kb_watch_ns(watch, middle) < wanted)
 			low = middle + 1;
 		else
 			high = middle;
@@ -84,51 +85,53 @@ static int write_moment(struct kb_recorder *r, uint32_t i, const struct kb_fired
 	return kb_recorder_bookmark(r, fired->ticks, fired->core, fired->task_id, text, err);
 }
 
-static int write_facts(const struct kb_watch *w, struct kb_recorder *r, struct kb_error *err)
+static int write_facts(const struct kb_watch *watch, struct kb_recorder *r, struct kb_error *err)
 {
 	char name[128];
 	int ret = kb_recorder_fact(r, "snapshot", "1", err) ?:
-		  kb_recorder_fact(r, "name", kb_watch_name(w, name, sizeof(name)), err) ?:
-		  kb_recorder_fact(r, "filter", w->only_some ? "some" : "none", err) ?:
-		  number_fact(r, KB_TRIGGERED_FACT, w->moments.nr + w->moments.further, err) ?:
-		  number_fact(r, KB_TRIGGERED_FACT ".suppressed", w->moments.suppressed_since, err);
+		  kb_recorder_fact(r, "name", kb_watch_name(watch, name, sizeof(name)), err) ?:
+		  kb_recorder_fact(r, "filter", watch->only_some ? "some" : "none", err) ?:
+		  number_fact(r, KB_TRIGGERED_FACT, watch->moments.nr + watch->moments.further,
+			      err) ?:
+		  number_fact(r, KB_TRIGGERED_FACT ".suppressed", watch->moments.suppressed_since,
+			      err);
 
-	if (!ret && w->totals.lost_bytes)
-		ret = number_fact(r, KB_TRIGGERED_FACT ".unwatched", w->totals.lost_bytes, err);
-	for (uint32_t i = 0; i < w->moments.nr && !ret; i++)
-		ret = write_moment(r, i, &w->moments.rows[i], err);
+	if (!ret && watch->totals.lost_bytes)
+		ret = number_fact(r, KB_TRIGGERED_FACT ".unwatched", watch->totals.lost_bytes, err);
+	for (uint32_t i = 0; i < watch->moments.nr && !ret; i++)
+		ret = write_moment(r, i, &watch->moments.rows[i], err);
 	return ret;
 }
 
 /* The first moment, by time. */
-static const struct kb_fired *earliest(const struct kb_watch *w)
+static const struct kb_fired *earliest(const struct kb_watch *watch)
 {
-	const struct kb_fired *first = &w->moments.rows[0];
+	const struct kb_fired *first = &watch->moments.rows[0];
 
-	for (uint32_t i = 1; i < w->moments.nr; i++)
-		if (w->moments.rows[i].ticks < first->ticks)
-			first = &w->moments.rows[i];
+	for (uint32_t i = 1; i < watch->moments.nr; i++)
+		if (watch->moments.rows[i].ticks < first->ticks)
+			first = &watch->moments.rows[i];
 	return first;
 }
 
-static int write_capture(struct kb_watch *w, struct kb_recorder *r, struct kb_watch_written *written,
-			 struct kb_error *err)
+static int write_capture(struct kb_watch *watch, struct kb_recorder *r,
+			 struct kb_watch_written *written, struct kb_error *err)
 {
-	const struct kb_fired *first = earliest(w);
+	const struct kb_fired *first = earliest(watch);
 	struct kb_recorder_totals totals;
 	struct kbarman_clock clock;
 	uint64_t since = 0;
-	int ret = kb_device_clock(w->device, &clock, err);
+	int ret = kb_device_clock(watch->device, &clock, err);
 
 	if (ret)
 		return ret;
-	if (w->how.before_ns) {
-		since = ticks_before(w, first->ticks, w->how.before_ns);
+	if (watch->how.before_ns) {
+		since = ticks_before(watch, first->ticks, watch->how.before_ns);
 		ret = kb_recorder_since(r, since, err);
 	}
-	if (!ret && w->how.off_cpu_min_ns)
-		ret = kb_recorder_off_cpu_min(r, w->how.off_cpu_min_ns, err);
-	ret = ret ?: write_facts(w, r, err) ?: kb_recorder_finish(r, true, err);
+	if (!ret && watch->how.off_cpu_min_ns)
+		ret = kb_recorder_off_cpu_min(r, watch->how.off_cpu_min_ns, err);
+	ret = ret ?: write_facts(watch, r, err) ?: kb_recorder_finish(r, true, err);
 	if (ret)
 		return ret;
 	kb_recorder_totals(r, &totals);
@@ -137,27 +140,28 @@ static int write_capture(struct kb_watch *w, struct kb_recorder *r, struct kb_wa
 	written->has_moment = totals.whole_since <= first->ticks;
 	written->cut = totals.whole_since > since;
 	if (written->has_moment && totals.whole_since)
-		written->before_ns = (uint64_t)(first->ns - kb_watch_ns(w, totals.whole_since));
+		written->before_ns = (uint64_t)(first->ns - kb_watch_ns(watch, totals.whole_since));
 	if (clock.now.timestamp > first->ticks)
-		written->after_ns = (uint64_t)(kb_watch_ns(w, clock.now.timestamp) - first->ns);
+		written->after_ns = (uint64_t)(kb_watch_ns(watch, clock.now.timestamp) - first->ns);
 	return 0;
 }
 
-int kb_watch_write(struct kb_watch *w, int fd, struct kb_watch_written *written, struct kb_error *err)
+int kb_watch_write(struct kb_watch *watch, int fd, struct kb_watch_written *written,
+		   struct kb_error *err)
 {
 	struct kb_error why = { 0 };
 	struct kb_recorder *recorder;
 	int ret;
 
 	*written = (struct kb_watch_written){ 0 };
-	if (!w->moments.nr)
+	if (!watch->moments.nr)
 		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "no capture is due");
-	ret = kb_recorder_freeze(&recorder, w->device, fd, &why);
+	ret = kb_recorder_freeze(&recorder, watch->device, fd, &why);
 	if (!ret) {
-		ret = write_capture(w, recorder, written, &why);
+		ret = write_capture(watch, recorder, written, &why);
 		kb_recorder_destroy(recorder);
 	}
-	kb_watch_done(w, !ret);
+	kb_watch_done(watch, !ret);
 	if (ret && err)
 		*err = why;
 	return ret;
