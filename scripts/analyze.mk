@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Static analyzers: `make analyze`. Each analyzer writes one log per source file.
 
-ANALYZED	:= $(filter-out build/%,$(LIB_SRC)) $(CLI_SRC) $(AGENT_SRC) $(wildcard user/examples/*.c) \
+ANALYZED	:= $(filter-out build/%,$(LIB_SRC)) $(CLI_SRC) $(PUSH_SRC) $(AGENT_SRC) $(wildcard user/examples/*.c) \
 		   selftests/analyze/user.c
 
 # Global exceptions of cppcheck: the kernel's style declares at the head of a function

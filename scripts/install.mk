@@ -35,7 +35,7 @@ MAN7		:= $(wildcard user/man/*.7)
 MAN8		:= $(wildcard user/man/*.8)
 
 # Every file, by its name on the target machine.
-INSTALLED = $(bindir)/kbarman $(sbindir)/kbarmand \
+INSTALLED = $(PROGRAMS:%=$(bindir)/%) $(sbindir)/kbarmand \
 	    $(addprefix $(libdir)/,libkbarman.a libkbarman.so $(SONAME) libkbarman.so.$(VERSION)) \
 	    $(pkgconfigdir)/kbarman.pc \
 	    $(HEADERS:user/include/%=$(includedir)/%) \
@@ -61,9 +61,9 @@ chmod 644 $2/$(notdir $1)
 endef
 
 .PHONY: install uninstall
-install: $(B)/kbarman $(B)/kbarmand $(B)/libkbarman.a $(B)/libkbarman.so build/man3/libkbarman.3	## install tool, library, headers, manual, package of Python (DESTDIR=, prefix=)
+install: $(PROGRAMS:%=$(B)/%) $(B)/kbarmand $(B)/libkbarman.a $(B)/libkbarman.so build/man3/libkbarman.3	## install tool, library, headers, manual, package of Python (DESTDIR=, prefix=)
 	$(INSTALL) -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
-	$(INSTALL) -m 755 $(B)/kbarman $(DESTDIR)$(bindir)
+	$(INSTALL) -m 755 $(PROGRAMS:%=$(B)/%) $(DESTDIR)$(bindir)
 	$(INSTALL) -m 755 $(B)/kbarmand $(DESTDIR)$(sbindir)
 	$(INSTALL) -m 644 $(B)/libkbarman.a $(DESTDIR)$(libdir)
 	$(INSTALL) -m 644 $(B)/libkbarman.so $(DESTDIR)$(libdir)/libkbarman.so.$(VERSION)

@@ -88,7 +88,7 @@ $(BENCH_RING): selftests/bench/ring.c selftests/bench/callgrind.h $(BENCH_RING)_
 
 # ---- what goes into a VM
 
-guest: guest-module user $(GUEST)/kbarman $(GUEST)/truth $(GUEST)/truth-static $(NAMES) \
+guest: guest-module user $(GUEST)/kbarman $(GUEST)/kbarman-push $(GUEST)/truth $(GUEST)/truth-static $(NAMES) \
 	$(GUEST)/waits \
 	$(GUEST)/map_reader $(GUEST_TESTS) $(GUEST)/kselftest/run_kselftest.sh \
 	$(GUEST)/marks $(GUEST)/guest.sh $(GUEST)/test_record_device.sh \
@@ -132,6 +132,10 @@ guest-states:
 	@cp $(STATES_TREE)/long_interrupts.ko $(GUEST)/long_interrupts.ko
 
 $(GUEST)/kbarman: $(O)/kbarman
+	@mkdir -p $(@D)
+	cp $< $@
+
+$(GUEST)/kbarman-push: $(O)/kbarman-push
 	@mkdir -p $(@D)
 	cp $< $@
 

@@ -35,7 +35,8 @@ USER_LIBS	:= -lelf -lz -lm -ldl -pthread
 # Parts that a build may leave out: `make user WITHOUT="stat tptp"`. A part has the files that have one of
 # these words in their names. Such a build is in a folder of its own, with what it is not the same in:
 # the files that ask for KBARMAN_WITHOUT_part.
-PARTS		:= stat query tptp heph
+PARTS		:= push stat query tptp heph
+PART_push	:= /push/
 PART_stat	:= /stat. /stat_ /stat/
 PART_query	:= /query
 PART_tptp	:= /tptp _tptp
@@ -57,12 +58,18 @@ HTML		:= build/gen/html_page.c
 LIB_SRC		:= $(call built,$(sort $(wildcard user/lib/*/*.c)) $(HTML))
 CLI_SRC		:= $(call built,$(sort $(wildcard user/cli/*.c)))
 AGENT_SRC	:= $(sort $(wildcard user/agent/*.c))
+# kbarman-push sends by libcurl, which it opens when there is something to send: a build needs its header,
+# which is the same for all machines. Without it the program can only show metrics.
+CURL_H		:= $(firstword $(wildcard /usr/include/curl/curl.h /usr/include/*-linux-gnu/curl/curl.h))
+PUSH_SRC	:= $(filter-out user/push/$(if $(CURL_H),no_http,http).c,$(call built,$(sort $(wildcard user/push/*.c))))
 LIB_OBJ		:= $(call objects,$(LIB_SRC))
 CLI_OBJ		:= $(call objects,$(CLI_SRC))
 AGENT_OBJ	:= $(call objects,$(AGENT_SRC))
+PUSH_OBJ	:= $(call objects,$(PUSH_SRC))
+PROGRAMS	:= kbarman $(if $(PUSH_SRC),kbarman-push)
 
 .PHONY: user
-user: $(B)/kbarman $(B)/kbarmand $(B)/libkbarman.a $(B)/libkbarman.so	## build build/kbarman, build/kbarmand, build/libkbarman.{a,so} (WITHOUT="stat …": in build/without-stat)
+user: $(PROGRAMS:%=$(B)/%) $(B)/kbarmand $(B)/libkbarman.a $(B)/libkbarman.so	## build build/kbarman, build/kbarman-push, build/kbarmand, build/libkbarman.{a,so} (WITHOUT="stat …": in build/without-stat)
 
 $(O)/obj/%.o: %.c VERSION
 	@mkdir -p $(@D)
@@ -90,6 +97,18 @@ $(B)/libkbarman.so: $(LIB_OBJ) user/libkbarman.map
 $(B)/kbarman: $(CLI_OBJ) $(B)/libkbarman.a
 	$(USER_CC) $(LDFLAGS) -o $@ $^ $(USER_LDFLAGS) $(USER_LIBS)
 
+# What the tool and its other program both have.
+$(B)/obj/cli.a: $(filter-out %/main.o,$(CLI_OBJ))
+	rm -f $@
+	$(CROSS_COMPILE)ar rcsD $@ $^
+
+$(O)/obj/user/push/http.o: USER_CPPFLAGS += -idirafter $(CURL_H:/curl/curl.h=)
+$(B)/kbarman-push: $(PUSH_OBJ) $(B)/obj/cli.a $(B)/libkbarman.a
+	$(USER_CC) $(LDFLAGS) -o $@ $^ $(USER_LDFLAGS) $(USER_LIBS)
+ifndef CURL_H
+	@echo "make: $@ can't send, it only shows metrics: curl/curl.h is missing (install libcurl4-openssl-dev)" >&2
+endif
+
 $(B)/kbarmand: $(AGENT_OBJ) $(B)/libkbarman.a
 	$(USER_CC) $(LDFLAGS) -o $@ $^ $(USER_LDFLAGS) $(USER_LIBS)
 
@@ -99,4 +118,4 @@ $(O)/map_reader: user/examples/map_reader.c $(wildcard kmod/uapi/*.h)
 	@mkdir -p $(@D)
 	$(USER_CC) $(USER_CFLAGS) $(LDFLAGS) -o $@ $< $(USER_LDFLAGS)
 
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(AGENT_OBJ:.o=.d)
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(AGENT_OBJ:.o=.d) $(PUSH_OBJ:.o=.d)

@@ -97,7 +97,7 @@ def all_that_is_promised_is_installed(tmp):
 
     libraries = ["libkbarman.a", "libkbarman.so", SONAME, f"libkbarman.so.{VERSION}",
                  "pkgconfig/kbarman.pc"]
-    wanted = {"usr/local/bin/kbarman", "usr/local/sbin/kbarmand"} | {"usr/local/lib/" + name for name in libraries} | \
+    wanted = {"usr/local/bin/kbarman", "usr/local/bin/kbarman-push", "usr/local/sbin/kbarmand"} | {"usr/local/lib/" + name for name in libraries} | \
         there("user/include/kbarman/*.h", "include/kbarman") | \
         there("kmod/uapi/*.h", "include/kbarman/uapi") | \
         there("user/man/*.1", "share/man/man1") | there("user/man/*.5", "share/man/man5") | \
@@ -109,7 +109,7 @@ def all_that_is_promised_is_installed(tmp):
     assert set(files(root)) == wanted, set(files(root)) ^ wanted
     for name in wanted:
         path = os.path.join(root, name)
-        mode = 0o755 if name.endswith(("bin/kbarman", "bin/kbarmand")) else 0o644
+        mode = 0o755 if name.endswith(("bin/kbarman", "bin/kbarman-push", "bin/kbarmand")) else 0o644
         assert os.path.islink(path) or os.stat(path).st_mode & 0o777 == mode, name
     for link in ("libkbarman.so", SONAME):
         path = os.path.join(root, "usr/local/lib", link)

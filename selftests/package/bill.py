@@ -132,8 +132,8 @@ def contains(bill, identity, contents):
 
 
 def compiled_from(source):
-    """Sources that the compiler read for the library and the tool; it says so itself."""
-    found = {"kbarman": set(), "library": set()}
+    """Sources that the compiler read for the library and the programs; it says so itself."""
+    found = {"kbarman": set(), "kbarman-push": set(), "library": set()}
     for directory, _, names in os.walk(os.path.join(source, "build", "obj")):
         for name in names:
             if not name.endswith(".d"):
@@ -141,10 +141,15 @@ def compiled_from(source):
             with open(os.path.join(directory, name), encoding="utf-8") as file:
                 read = {os.path.normpath(one) for one in
                         re.findall(r"(?:user|kmod)/[^ :\\\n]+\.[ch]\b", file.read())}
-            found["kbarman"] |= read
-            if "/user/cli" not in directory and "/user/agent" not in directory:
-                found["library"] |= read
-    assert len(found["kbarman"]) > len(found["library"]) > 100, "where are the .d files?"
+            program = re.search("/user/(cli|agent|push)", directory)
+            if program and program[1] != "agent":
+                found["kbarman-push"] |= read
+            if program and program[1] != "push":
+                found["kbarman"] |= read
+            if not program:
+                for sources in found.values():
+                    sources |= read
+    assert all(len(sources) > 100 for sources in found.values()), "where are the .d files?"
     return found
 
 
@@ -189,8 +194,8 @@ def check(source, package):
         with open(os.path.join(source, file), "rb") as opened:
             contents[file] = opened.read()
     sources = contains(bill, "SPDXRef-Source", contents)
-    read = {"./" + file for file in compiled_from(source)[
-        "kbarman" if name == "kbarman" else "library"]}
+    compiled = compiled_from(source)
+    read = {"./" + file for file in compiled.get(name, compiled["library"])}
     assert read <= named, f"compiled, but not in the bill: {sorted(read - named)}"
     licences = {sources[file]["licenseConcluded"] for file in named}
     for file in binaries:

@@ -209,7 +209,7 @@ an_agent_that_is_disabled_leaves_its_captures() {
 }
 
 purging_leaves_nothing() {
-	dpkg --purge python3-kbarman kbarman kbarman-dkms libkbarman-dev libkbarman0 || return
+	dpkg --purge python3-kbarman kbarman-push kbarman kbarman-dkms libkbarman-dev libkbarman0 || return
 	! find /usr /lib/modules -name '*kbarman*' | grep .
 }
 

@@ -30,7 +30,7 @@ the_same_source_makes_the_same_packages() {
 	for package in "$work"/*.deb; do
 		cmp "$package" "$again/${package##*/}" || return
 	done
-	[ "$(find "$work" -maxdepth 1 -name '*.deb' | wc -l)" -ge 7 ]
+	[ "$(find "$work" -maxdepth 1 -name '*.deb' | wc -l)" -ge 9 ]
 }
 
 each_package_has_a_true_bill_of_materials() {
@@ -59,6 +59,14 @@ the_package_of_python_is_for_all_machines() {
 		in_package python3-kbarman '/man7/kbarman-python\.7\.gz$' &&
 		! in_package kbarman 'kbarman-python|dist-packages' &&
 		dpkg-deb -f "$work"/python3-kbarman_*_all.deb Depends | grep 'libkbarman0 (>= '
+}
+
+what_sends_is_a_package_of_its_own() {
+	in_package kbarman-push '/usr/bin/kbarman-push$' &&
+		in_package kbarman-push '/man1/kbarman-push\.1\.gz$' &&
+		! in_package kbarman 'kbarman-push' &&
+		dpkg-deb -f "$work"/kbarman-push_*.deb Depends | grep 'kbarman (= .*libcurl4' &&
+		! dpkg-deb -f "$work"/kbarman_*.deb Depends Recommends | grep curl
 }
 
 # What is opened at run time no dependency of the linker's tells of.
@@ -124,7 +132,8 @@ fi
 	2>&1 </dev/null
 result $? packages_are_built || exit
 for test in the_same_source_makes_the_same_packages each_package_has_a_true_bill_of_materials \
-	the_library_is_a_package_of_its_own the_package_of_python_is_for_all_machines libraries_opened_at_run_time_are_recommended; do
+	the_library_is_a_package_of_its_own the_package_of_python_is_for_all_machines \
+	what_sends_is_a_package_of_its_own libraries_opened_at_run_time_are_recommended; do
 	$test >"$work/said" 2>&1
 	result $? $test
 done

@@ -33,6 +33,7 @@ TREES = {
          "user/lib/query"],
         ["user/lib/trigger: trigger"],
         ["user/cli", "user/agent", "user/examples"],
+        ["user/push"],
     ],
     "kmod": [
         ["kmod/uapi", "kmod/compat"],
@@ -289,7 +290,8 @@ def functions_are_in_the_folder_of_their_header(tmp):  # pylint: disable=unused-
 
 def files_make_no_circle_by_their_calls(tmp):  # pylint: disable=unused-argument
     source = Source(ROOT, "user")
-    none(circles(source.calls("user/lib/")) + circles(source.calls("user/cli/")))
+    for top in "user/lib/", "user/cli/", "user/push/":
+        none(circles(source.calls(top)))
     none(circles(Source(ROOT, "kmod").calls("kmod/")))
 
 
@@ -321,9 +323,21 @@ def files_are_made_where_no_link_leads(tmp):  # pylint: disable=unused-argument
     assert MAKES_FILES.search('file = fopen(path, "we");') and not MAKES_FILES.search('f = fopen(path, "re");')
 
 
+CONNECTS = re.compile(r"\b(?:bind|connect|listen|getaddrinfo|curl_\w+)[ \t]*\(")
+# live connections of `convert`, the program that pushes, and the listener for Annotate clients
+MAY_CONNECT = "user/cli/connect.c", "user/cli/serve.c", "user/lib/record/annotate_server.c"
+
+
+def networks_are_reached_from_few_files(tmp):  # pylint: disable=unused-argument
+    source = Source(ROOT, "user")
+    found = {path for path in source.text if path.startswith("user/") and CONNECTS.search(STRING.sub("", source.text[path]))}
+    none(sorted(path for path in found if path not in MAY_CONNECT and not path.startswith("user/push/")))
+    assert found >= set(MAY_CONNECT), found
+
+
 def the_tool_calls_no_wire_primitive_and_no_ioctl(tmp):  # pylint: disable=unused-argument
     source = Source(ROOT, "user")
-    tool = [path for path in source.text if path.startswith("user/cli/")]
+    tool = [path for path in source.text if path.startswith(("user/cli/", "user/push/"))]
     none(f"{path}: {match.group(1)}()" for path in tool
          for match in WIRE.finditer(source.text[path]))
     # the parts of a codec are not for the tool

@@ -3,6 +3,7 @@
 """A build may leave out parts (`make user WITHOUT="stat tptp"`): each of them by itself, and all at once."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -12,7 +13,7 @@ sys.path.insert(0, os.path.join(HERE, "../lib"))
 
 import tap  # noqa: E402  pylint: disable=wrong-import-position
 
-VERBS = {"query", "stat"}
+VERBS = {"push", "query", "stat"}
 FORMATS = {"heph", "tptp"}
 PARTS = sorted(VERBS | FORMATS)
 
@@ -28,7 +29,7 @@ def make(*words):
 def build(*parts):
     """The tool without them. What is the same in all builds is compiled once."""
     tool = f"build/without-{'-'.join(sorted(parts))}/kbarman"
-    done = make(tool, f"WITHOUT={' '.join(parts)}")
+    done = make(tool, *([] if "push" in parts else [tool + "-push"]), f"WITHOUT={' '.join(parts)}")
     assert done.returncode == 0, done.stderr[-2000:]
     return os.path.join(TREE, tool)
 
@@ -68,6 +69,37 @@ def each_part_can_be_left_out(tmp):  # pylint: disable=unused-argument
 
 def all_parts_can_be_left_out(tmp):  # pylint: disable=unused-argument
     check(build(*PARTS), set(PARTS))
+
+
+# of libc; `convert` connects and is connected to, `record` listens for Annotate clients
+CONNECTIONS = {"accept", "accept4", "bind", "connect", "freeaddrinfo", "gai_strerror", "getaddrinfo", "getnameinfo",
+               "getsockname", "getsockopt", "listen", "recv", "send", "setsockopt", "shutdown", "socket", "socketpair"}
+OF_NETWORKS = re.compile(r"accept|bind(resv\w+)?$|connect$|curl|.*addrinfo|gai_|get(host|name|sock|peer|serv|proto|net)\w+|if_|"
+                         r"inet_|listen$|recv|res_|send(?!file)|setsockopt|shutdown|sock")
+
+
+def called(program):
+    done = subprocess.run(["nm", "-D", "--undefined-only", program], capture_output=True, text=True, check=True)
+    return {line.split()[-1].split("@")[0] for line in done.stdout.splitlines()}
+
+
+def the_tool_has_no_more_of_networks_than_live_connections(tmp):  # pylint: disable=unused-argument
+    used = {name for name in called(tap.KBARMAN) if OF_NETWORKS.match(name)}
+    assert {"socket", "getaddrinfo"} <= used <= CONNECTIONS, used - CONNECTIONS
+    with open(tap.KBARMAN, "rb") as file:
+        tool = file.read()
+    with open(tap.KBARMAN + "-push", "rb") as file:
+        assert b"/ingest" in file.read() and b"/ingest" not in tool and b"libcurl" not in tool
+
+
+def a_program_that_is_not_there_is_named_with_its_package(tmp):
+    alone = shutil.copy(tap.KBARMAN, tmp)
+    done = subprocess.run([alone, "push", "--help"], capture_output=True, text=True, check=False,
+                          env={**os.environ, "PATH": tmp})
+    assert (done.returncode, done.stdout) == (2, "") and "install the package 'kbarman-push'" in done.stderr, done
+    shutil.copy(tap.KBARMAN + "-push", tmp)
+    done = subprocess.run([alone, "push", "--help"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stdout.startswith("usage: kbarman push "), done
 
 
 def a_part_that_there_is_not_ends_the_build(tmp):  # pylint: disable=unused-argument

@@ -21,7 +21,9 @@ static const struct cli_verb verbs[] = {
 	{ "info", cmd_info, "print a summary of a capture" },
 	{ "list", cmd_list, "list the events that this machine can count" },
 	{ "merge", cmd_merge, "merge the captures of several CPUs" },
+#ifndef KBARMAN_WITHOUT_push
 	{ "push", cmd_push, "send captures to a server of profiles (OpenTelemetry, Pyroscope)" },
+#endif
 #ifndef KBARMAN_WITHOUT_query
 	{ "query", cmd_query, "answer questions in SQL about captures" },
 #endif
@@ -40,6 +42,9 @@ static const struct cli_verb verbs[] = {
 
 /* The verbs that this build was made without (`make user WITHOUT=…`). */
 static const char *const left_out[] = {
+#ifdef KBARMAN_WITHOUT_push
+	"push",
+#endif
 #ifdef KBARMAN_WITHOUT_query
 	"query",
 #endif

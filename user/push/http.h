@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One POST over HTTP or HTTPS, by libcurl, which is opened when the verb begins. */
-#ifndef KBARMAN_CLI_PUSH_REQUEST_HTTP_H
-#define KBARMAN_CLI_PUSH_REQUEST_HTTP_H
+#ifndef KBARMAN_PUSH_HTTP_H
+#define KBARMAN_PUSH_HTTP_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * Clients are hostile: each has little memory and little time, there are few at once, and when one
  * more comes, the oldest one that has not asked yet makes room.
  */
-#ifndef KBARMAN_CLI_HTTP_SERVER_H
-#define KBARMAN_CLI_HTTP_SERVER_H
+#ifndef KBARMAN_PUSH_HTTP_SERVER_H
+#define KBARMAN_PUSH_HTTP_SERVER_H
 
 #include <poll.h>
 #include <stdbool.h>

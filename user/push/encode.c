@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See push_encode.h. Requests come through a pipe, each behind a head of fixed size. */
+/* See encode.h. Requests come through a pipe, each behind a head of fixed size. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,11 +12,11 @@
 #include <kbarman/trace.h>
 
 #include "base/whole.h"
-#include "cli.h"
+#include "cli/cli.h"
+#include "cli/sandbox.h"
 #include "export/parca.h"
 #include "export/pprof.h"
-#include "push_encode.h"
-#include "sandbox.h"
+#include "push/encode.h"
 
 /* Both processes are one program, so the form is that of its memory. */
 struct head {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the parts of `kbarman push` pass to each other. */
-#ifndef KBARMAN_CLI_PUSH_REQUEST_H
-#define KBARMAN_CLI_PUSH_REQUEST_H
+#ifndef KBARMAN_PUSH_REQUEST_H
+#define KBARMAN_PUSH_REQUEST_H
 
 #include <stddef.h>
 #include <stdint.h>

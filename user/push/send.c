@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * See push_send.h. A request is sent again after 408, 429, all of 5xx but the two that say "never",
+ * See send.h. A request is sent again after 408, 429, all of 5xx but the two that say "never",
  * and if there was no answer. The pauses double, with a random part, so that many machines that
  * lost a server do not come back at the same moment; a server may ask for longer ones (Retry-After).
  *
@@ -16,9 +16,9 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "cli.h"
+#include "cli/cli.h"
 #include "export/otlp_answer.h"
-#include "push_send.h"
+#include "push/send.h"
 
 #define FIRST_PAUSE_MS	500
 #define LAST_PAUSE_MS	30000

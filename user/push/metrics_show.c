@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * See push_metrics.h. This process reads no capture: it gets texts from the one that does, adds what
+ * See metrics_show.h. This process reads no capture: it gets texts from the one that does, adds what
  * it knows itself, and shows them.
  */
 #include <errno.h>
@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli.h"
-#include "http_server.h"
-#include "push_metrics.h"
-#include "push_metrics_read.h"
-#include "sandbox.h"
-#include "serve.h"
+#include "cli/cli.h"
+#include "cli/sandbox.h"
+#include "cli/serve.h"
+#include "push/http_server.h"
+#include "push/metrics_read.h"
+#include "push/metrics_show.h"
 
 #define PATIENCE_MS	5000
 #define CLIENTS_WAITING	64

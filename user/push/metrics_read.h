@@ -3,8 +3,8 @@
  * Captures, or a session that runs, become texts of metrics in a process of their own. It can't
  * reach the network, and no client of the server makes it wait. It ends when its parent does.
  */
-#ifndef KBARMAN_CLI_PUSH_METRICS_READ_H
-#define KBARMAN_CLI_PUSH_METRICS_READ_H
+#ifndef KBARMAN_PUSH_METRICS_READ_H
+#define KBARMAN_PUSH_METRICS_READ_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kbarman push --openmetrics: shows metrics to Prometheus, or writes them to a file. */
-#ifndef KBARMAN_CLI_PUSH_METRICS_H
-#define KBARMAN_CLI_PUSH_METRICS_H
+#ifndef KBARMAN_PUSH_METRICS_SHOW_H
+#define KBARMAN_PUSH_METRICS_SHOW_H
 
 #include <signal.h>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * kbarman push: sends captures to a server of profiles. A process without rights makes requests of
- * the captures (push_encode.h); this one sends them (push_send.h), and what could not be sent goes
- * to the spool (push_spool.h), if there is one. Each request has one fate, which is counted.
+ * kbarman-push, which `kbarman push` starts: a program of its own, because the tool has no code for
+ * networks but that of live connections. It sends captures to a server of profiles. A process without
+ * rights makes requests of the captures (encode.h); this one sends them (send.h), and what could not
+ * be sent goes to the spool (spool.h), if there is one. Each request has one fate, which is counted.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,16 +17,16 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/size.h"
-#include "cli.h"
+#include "cli/cli.h"
+#include "cli/sandbox.h"
+#include "cli/symbols.h"
 #include "export/otlp_split.h"
 #include "export/parca.h"
-#include "push_encode.h"
-#include "push_http.h"
-#include "push_metrics.h"
-#include "push_send.h"
-#include "push_spool.h"
-#include "sandbox.h"
-#include "symbols.h"
+#include "push/encode.h"
+#include "push/http.h"
+#include "push/metrics_show.h"
+#include "push/send.h"
+#include "push/spool.h"
 
 #define HEADERS_MAX	32
 #define ATTRIBUTES_MAX	32
@@ -792,7 +793,7 @@ static int show_metrics(const struct push *p)
 	return push_metrics(&metrics);
 }
 
-int cmd_push(int argc, char **argv)
+int main(int argc, char **argv)
 {
 	struct push p = {
 		.timeout = 30, .retry = 60, .spool_size = SPOOL_BYTES,
@@ -800,6 +801,7 @@ int cmd_push(int argc, char **argv)
 	};
 	int status = CLI_OK;
 
+	cli_verb_name = "push";
 	if (parse(&p, argc, argv, &status))
 		status = p.metrics ? show_metrics(&p) : push(&p);
 	free(p.refused);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "http_server.h"
+#include "push/http_server.h"
 
 #define REQUEST_MAX	8192	/* bytes */
 #define DRAIN_MS	1000

@@ -3,8 +3,8 @@
  * A session that runs, read in pieces: a flight recorder that records what the metrics need, or else
  * a session of our own in overwrite mode.
  */
-#ifndef KBARMAN_CLI_PUSH_METRICS_LIVE_H
-#define KBARMAN_CLI_PUSH_METRICS_LIVE_H
+#ifndef KBARMAN_PUSH_METRICS_LIVE_H
+#define KBARMAN_PUSH_METRICS_LIVE_H
 
 #include <stdbool.h>
 #include <stdint.h>

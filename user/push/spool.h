@@ -6,13 +6,13 @@
  *
  * One process at a time uses the folder.
  */
-#ifndef KBARMAN_CLI_PUSH_SPOOL_H
-#define KBARMAN_CLI_PUSH_SPOOL_H
+#ifndef KBARMAN_PUSH_SPOOL_H
+#define KBARMAN_PUSH_SPOOL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "push_request.h"
+#include "push/request.h"
 
 /* Where a request is to be sent. A spool may have requests for several places. */
 struct push_place {

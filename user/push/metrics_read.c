@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See push_metrics_read.h. Texts come through a pipe, each pair behind a head of fixed size. */
+/* See metrics_read.h. Texts come through a pipe, each pair behind a head of fixed size. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,10 +14,10 @@
 
 #include "base/clock.h"
 #include "base/whole.h"
-#include "cli.h"
-#include "push_metrics_live.h"
-#include "push_metrics_read.h"
-#include "sandbox.h"
+#include "cli/cli.h"
+#include "cli/sandbox.h"
+#include "push/metrics_live.h"
+#include "push/metrics_read.h"
 
 #define TEXT_MAX	(64U << 20)
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * See push_spool.h. A file begins with lines of text that say what it is; an empty line ends them,
+ * See spool.h. A file begins with lines of text that say what it is; an empty line ends them,
  * and the body follows.
  */
 #include <dirent.h>
@@ -17,8 +17,8 @@
 #include "base/create.h"
 #include "base/hash.h"
 #include "base/whole.h"
-#include "cli.h"
-#include "push_spool.h"
+#include "cli/cli.h"
+#include "push/spool.h"
 
 #define SUFFIX		".request"
 #define PART		"new.part"	/* what is being written */

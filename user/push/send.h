@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Sends a request until a server has taken or refused it, or until it has taken too long. */
-#ifndef KBARMAN_CLI_PUSH_SEND_H
-#define KBARMAN_CLI_PUSH_SEND_H
+#ifndef KBARMAN_PUSH_SEND_H
+#define KBARMAN_PUSH_SEND_H
 
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "push_request.h"
-#include "push_http.h"
+#include "push/http.h"
+#include "push/request.h"
 
 enum push_fate {
 	PUSH_TAKEN,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * See push_metrics_live.h. Each reading is a frozen copy of all rings, which has what was read before
+ * See metrics_live.h. Each reading is a frozen copy of all rings, which has what was read before
  * as well. A moment is chosen in front of the copy: all records up to it are in the copy, and
  * those behind it are left to the next reading. So each record counts once.
  */
@@ -10,12 +10,12 @@
 
 #include <kbarman/recorder.h>
 
-#include "absent.h"
 #include "base/clock.h"
-#include "cli.h"
-#include "push_metrics_live.h"
-#include "sessions.h"
-#include "sources.h"
+#include "cli/absent.h"
+#include "cli/cli.h"
+#include "cli/sessions.h"
+#include "cli/sources.h"
+#include "push/metrics_live.h"
 
 #define SETTLE_MS	2	/* in which a record that has its time is written */
 #define SHORTEST_MS	100

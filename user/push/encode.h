@@ -3,8 +3,8 @@
  * Captures become requests in a process of their own, which gives up all rights but to read files:
  * a file that takes over its decoder can't reach the network.
  */
-#ifndef KBARMAN_CLI_PUSH_ENCODE_H
-#define KBARMAN_CLI_PUSH_ENCODE_H
+#ifndef KBARMAN_PUSH_ENCODE_H
+#define KBARMAN_PUSH_ENCODE_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -12,7 +12,7 @@
 #include <kbarman/symbol.h>
 
 #include "export/otlp.h"
-#include "push_request.h"
+#include "push/request.h"
 
 struct push_encoder {
 	const char *const *inputs;
