@@ -163,25 +163,25 @@ uint64_t kb_columns_rows(const struct kb_columns_part *part, uint32_t table)
 	return table < KB_COLUMN_TABLES ? part->tables[table].nr : 0;
 }
 
-bool kb_columns_values(const struct kb_columns_part *part, uint32_t table, uint32_t at,
+bool kb_columns_values(const struct kb_columns_part *part, uint32_t table, uint32_t column,
 		       struct kb_column_values *out)
 {
 	static const int64_t nothing[1];
-	const struct kb_part_column *column;
+	const struct kb_part_column *found;
 
-	if (table >= KB_COLUMN_TABLES || at >= KB_COLUMNS_MOST)
+	if (table >= KB_COLUMN_TABLES || column >= KB_COLUMNS_MOST)
 		return false;
-	column = &part->tables[table].columns[at];
-	if (!column->wanted)
+	found = &part->tables[table].columns[column];
+	if (!found->wanted)
 		return false;
 	*out = (struct kb_column_values){
-		.values = column->values,
-		.nr_values = column->ragged ? column->nr : part->tables[table].nr,
-		.room = column->bytes,
+		.values = found->values,
+		.nr_values = found->ragged ? found->nr : part->tables[table].nr,
+		.room = found->bytes,
 	};
-	if (column->ragged) {
-		out->offsets = column->offsets ? column->offsets : nothing;
-		out->offsets_room = column->offsets ? column->offset_bytes : sizeof(nothing);
+	if (found->ragged) {
+		out->offsets = found->offsets ? found->offsets : nothing;
+		out->offsets_room = found->offsets ? found->offset_bytes : sizeof(nothing);
 	}
 	return true;
 }
