@@ -3,8 +3,9 @@
  * Options of all verbs. Each verb has one table, from which come what getopt_long() takes, the text
  * of --help and the list that the shells' completion asks for. This file prints its own messages
  * for the errors of getopt_long(), with the nearest option name, and handles the options that are
- * common to all verbs.
+ * common to all verbs. What stands behind the options is the name of a file.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -317,4 +318,23 @@ bool cli_color(FILE *stream)
 	if (color != COLOR_AUTO)
 		return color == COLOR_ALWAYS;
 	return !(no_color && *no_color) && term && strcmp(term, "dumb") && isatty(fileno(stream));
+}
+
+/* ---- the words behind a verb that are no options ---- */
+
+const char *cli_input(const char *given, int argc, char **argv, const char *otherwise)
+{
+	if (!given && optind < argc)
+		given = argv[optind++];
+	if (optind < argc) {
+		cli_fail("one FILE at a time: leave out '%s'", argv[optind]);
+		return NULL;
+	}
+	if (given)
+		return given;
+	if (access(otherwise, F_OK) && errno == ENOENT) {
+		cli_fail("there is no %s here: give the name of a capture", otherwise);
+		return NULL;
+	}
+	return otherwise;
 }
