@@ -247,7 +247,7 @@ def report_has_what_is_promised(tmp):
         if not shutil.which(program):
             raise tap.Skip(f"there is no {program} here")
     make_report_capture(tmp)
-    sort = "task,tid,cpu,image,symbol,line"
+    sort = "task,pid,tid,cpu,mode,image,symbol,line"
     lines = objects("report", "-j", "-g", "--children", "--inline", "--sort", sort, cwd=tmp)
     lines += objects("report", "-j", "-M", "all", cwd=tmp)
     if not any("inlined" in line for line in lines if line["kind"] == "call"):

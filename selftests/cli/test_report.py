@@ -299,8 +299,30 @@ def sort_keys_sum_up(tmp):
     shares = {(r["cpu"], os.path.basename(r["image"]), r["samples"])
               for r in rows if r["kind"] == "symbol"}
     assert shares == {(0, "truth", 101), (0, "[kernel.kallsyms]", 1), (0, "[mymod]", 1)}, shares
+    rows, _ = lines(tmp, "--sort", "mode")
+    assert {(r["mode"], r["samples"]) for r in rows if r["kind"] == "symbol"} == {("user", 101), ("kernel", 2)}, rows
+    text = tap.run("report", "--sort", "mode", cwd=tmp).stdout
+    assert re.search(r"^#  Overhead   Samples.*  Mode$", text, re.M) and re.search(r"  kernel$", text, re.M), text
     for bad in "", "nothing", "task,,cpu", "task;cpu":
         assert tap.run("report", "--sort", bad, cwd=tmp).returncode == 2, bad
+
+
+def samples_are_added_up_by_process(tmp):
+    """Threads have rows of their own; a process is what its threads are together."""
+    capture = Maker(counters=[17], facts={"counter.0.0": "cycles", "tgid.1": "7"})   # row 1 is task 8
+    for task, name in (7, "server"), (8, "worker"), (9, "server"):
+        capture.task(task, name)
+    for task, weight in (7, 100), (8, 200), (9, 400), (8, 50):
+        capture.sample(0, 1000 + task + weight, task, 0x1000, [weight])
+    path = capture.save(os.path.join(tmp, "a.cap"))
+    def sums(sort):
+        rows = [json.loads(line) for line in tap.run("report", "-j", "--sort", sort, path).stdout.splitlines()]
+        return {(row["pid"], row.get("tid"), row["weight"]) for row in rows if row["kind"] == "symbol"}
+    assert sums("pid") == {(7, None, 350), (9, None, 400)}, sums("pid")
+    assert sums("pid,tid") == {(7, 7, 100), (7, 8, 250), (9, 9, 400)}, sums("pid,tid")
+    text = tap.run("report", "--sort", "pid,mode,image", path).stdout
+    assert re.search(r"^#  Overhead   Samples      PID  Mode    Task    Image$", text, re.M), text
+    assert re.search(r"^ +46\.67% +3 +7  user    server  \[unknown\]$", text, re.M), text
 
 
 def children_include_what_was_called(tmp):

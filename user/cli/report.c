@@ -26,7 +26,7 @@ enum {
 static const struct cli_option options[] = {
 	{ 'i', "input", "FILE", "the same as the argument FILE" },
 	{ 's', "sort", "KEY,...",
-	  "add up samples by task, tid, image, symbol, line, cpu\n"
+	  "add up samples by task, pid, tid, image, symbol, line, cpu, mode\n"
 	  "(default task,image,symbol)" },
 	{ 'n', "count", NULL, "count samples; without -n each is weighed by its period" },
 	FILTERS_OPTIONS,
@@ -84,6 +84,7 @@ static bool parse_sort(const char *text, unsigned int *sort)
 		{ "dso", KB_SORT_IMAGE },	{ "symbol", KB_SORT_SYMBOL },
 		{ "sym", KB_SORT_SYMBOL },	{ "cpu", KB_SORT_CPU },
 		{ "line", KB_SORT_LINE },	{ "srcline", KB_SORT_LINE },
+		{ "pid", KB_SORT_PID },		{ "mode", KB_SORT_MODE },
 	};
 	size_t i, length, nr = ARRAY_SIZE(keys);
 
@@ -307,8 +308,8 @@ int cmd_report(int argc, char **argv)
 			break;
 		case 's':
 			if (!parse_sort(optarg, &report.how.sort))
-				return cli_fail("--sort %s: give some of task, tid, image, symbol, "
-						"line, cpu, with commas between", optarg);
+				return cli_fail("--sort %s: give some of task, pid, tid, image, "
+						"symbol, line, cpu, mode, with commas between", optarg);
 			break;
 		case 'n':
 			report.how.count = true;

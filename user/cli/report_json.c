@@ -210,12 +210,16 @@ static void put_row(const struct report *report, struct kb_json *json,
 	if (report->how.children)
 		kb_json_u64(json, "children", row->children);
 	put_counters(report, json, &report->got->samples, row);
-	if (report->how.sort & (KB_SORT_TASK | KB_SORT_TID))
+	if (report->how.sort & (KB_SORT_TASK | KB_SORT_PID | KB_SORT_TID))
 		kb_json_string(json, "task", row->task);
+	if (report->how.sort & KB_SORT_PID)
+		kb_json_u64(json, "pid", row->pid);
 	if (report->how.sort & KB_SORT_TID)
 		kb_json_u64(json, "tid", row->task_id);
 	if (report->how.sort & KB_SORT_CPU)
 		kb_json_u64(json, "cpu", row->core);
+	if (report->how.sort & KB_SORT_MODE)
+		kb_json_string(json, "mode", row->kernel ? "kernel" : "user");
 	if (report->how.sort & (KB_SORT_IMAGE | KB_SORT_SYMBOL | KB_SORT_LINE)) {
 		kb_json_string(json, "image", row->image);
 		kb_json_bool(json, "kernel", row->kernel);

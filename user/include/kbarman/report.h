@@ -42,6 +42,8 @@ extern "C" {
 #define KB_SORT_SYMBOL	(1U << 3)	/* of one image */
 #define KB_SORT_CPU	(1U << 4)
 #define KB_SORT_LINE	(1U << 5)	/* of a source file; includes the image */
+#define KB_SORT_PID	(1U << 6)	/* the process */
+#define KB_SORT_MODE	(1U << 7)	/* the kernel, or user code */
 
 /* What to read, and how. All zero behind `size` is the default of `kbarman report`. */
 struct kb_report_options {
@@ -84,6 +86,7 @@ struct kb_sample_row {
 	uint32_t number;	/* internal */
 	bool kernel, inlined;
 	bool idle;		/* of the idle loop, if that is not a function as any other */
+	uint32_t pid;		/* with KB_SORT_PID; otherwise 0 */
 };
 
 struct kb_hot;

@@ -18,6 +18,7 @@ int kb_hot_create(struct kb_hot **out, const struct kb_tasks *tasks, struct kb_s
 		  unsigned int sort, struct kb_error *err)
 {
 	struct kb_hot *hot = calloc(1, sizeof(*hot));
+	uint32_t words;
 
 	if (!hot)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
@@ -28,8 +29,9 @@ int kb_hot_create(struct kb_hot **out, const struct kb_tasks *tasks, struct kb_s
 	hot->image_key = sort & (KB_SORT_IMAGE | KB_SORT_LINE) && !(sort & KB_SORT_SYMBOL);
 	hot->line_key = sort & KB_SORT_LINE;
 	hot->by_task = (sort & ~KB_SORT_IDLE) == KB_SORT_TID;
-	kb_table_init(&hot->rows, (2 + hot->image_key + hot->line_key) * sizeof(uint64_t) +
-		      sizeof(struct hot_tally), 2 + hot->image_key + hot->line_key);
+	hot->pid_key = sort & KB_SORT_PID;
+	words = 2 + hot->image_key + hot->line_key + hot->pid_key;
+	kb_table_init(&hot->rows, words * sizeof(uint64_t) + sizeof(struct hot_tally), words);
 	kb_name_ids_init(&hot->comms, tasks);
 	*out = hot;
 	return 0;
@@ -259,19 +261,36 @@ void kb_share_take(struct kb_share *share, const struct kb_names *names,
 		share->ids = kb_names_ids(names, event->core);
 }
 
+static uint32_t pid_of(const struct kb_hot *hot, const struct kb_event *event)
+{
+	struct kb_task_hit hit;
+
+	kb_tasks_find(hot->comms.tasks, event->task_id, event->timestamp, &hit);
+	return hit.tgid;
+}
+
+/* The highest bit of a core's number is free. */
+static uint64_t mode_of(const struct kb_hot *hot, const struct kb_spot *spot)
+{
+	return (uint64_t)kb_spots_symbol(hot->spots, spot->symbol)->kernel << 31;
+}
+
 static void make_key(const struct kb_hot *hot, const struct kb_event *event,
-		     const struct kb_spot *spot, uint32_t comm, uint64_t key[4])
+		     const struct kb_spot *spot, uint32_t comm, uint64_t key[5])
 {
 	uint64_t *word = key;
 
 	*word++ = (hot->sort & KB_SORT_TASK ? (uint64_t)comm << 32 : 0) |
 		  (hot->sort & KB_SORT_TID ? event->task_id : 0) | (uint64_t)hot->idle << 63;
 	*word++ = (hot->sort & KB_SORT_SYMBOL ? (uint64_t)spot->symbol << 32 : 0) |
+		  (hot->sort & KB_SORT_MODE ? mode_of(hot, spot) : 0) |
 		  (hot->sort & KB_SORT_CPU ? event->core : 0);
 	if (hot->image_key)
 		*word++ = (uintptr_t)kb_spots_symbol(hot->spots, spot->symbol)->image;
 	if (hot->line_key)
-		*word = spot->line;
+		*word++ = spot->line;
+	if (hot->pid_key)
+		*word = pid_of(hot, event);
 }
 
 /* Add a frame at @spot of the sample that @share is of. */

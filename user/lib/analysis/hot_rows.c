@@ -198,6 +198,14 @@ bool kb_hot_finish(struct kb_hot *hot, bool count, struct kb_sample_table *table
 	return true;
 }
 
+/* It is the last word of the key. */
+static uint32_t pid_of(const struct kb_hot *hot, uint32_t row)
+{
+	const uint64_t *key = kb_table_row(&hot->rows, row);
+
+	return hot->pid_key ? (uint32_t)key[hot->rows.key_words - 1] : 0;
+}
+
 struct kb_sample_row kb_hot_row(struct kb_hot *hot, uint32_t i)
 {
 	const struct kb_spot_symbol *symbol;
@@ -232,5 +240,6 @@ struct kb_sample_row kb_hot_row(struct kb_hot *hot, uint32_t i)
 		.task_id = tally->task_id,
 		.core = tally->core,
 		.number = number,
+		.pid = pid_of(hot, number),
 	};
 }

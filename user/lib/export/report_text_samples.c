@@ -64,7 +64,7 @@ static int wider(int width, const char *text)
 
 /* The columns of the table of samples, and the widths of columns with names. */
 struct columns {
-	bool children, cpu, tid, task, image, symbol, line;
+	bool children, cpu, pid, tid, mode, task, image, symbol, line;
 	int task_width, image_width, line_width;
 };
 
@@ -211,8 +211,10 @@ static struct columns choose_columns(const struct report_text *report, uint32_t 
 	struct columns columns = {
 		.children = report->how->children,
 		.cpu = report->how->sort & KB_SORT_CPU,
+		.pid = report->how->sort & KB_SORT_PID,
 		.tid = report->how->sort & KB_SORT_TID,
-		.task = report->how->sort & (KB_SORT_TASK | KB_SORT_TID),
+		.mode = report->how->sort & KB_SORT_MODE,
+		.task = report->how->sort & (KB_SORT_TASK | KB_SORT_PID | KB_SORT_TID),
 		.image = report->how->sort & (KB_SORT_IMAGE | KB_SORT_SYMBOL | KB_SORT_LINE),
 		.symbol = report->how->sort & KB_SORT_SYMBOL,
 		.line = report->how->sort & KB_SORT_LINE,
@@ -242,8 +244,12 @@ static void put_symbols_head(const struct report_text *report, const struct colu
 	put_counter_heads(report, counters_of_samples(report));
 	if (columns->cpu)
 		text_printf(report, "  CPU");
+	if (columns->pid)
+		text_printf(report, "      PID");
 	if (columns->tid)
 		text_printf(report, "      TID");
+	if (columns->mode)
+		text_printf(report, "  %-*s", columns->task || columns->image ? 6 : 0, "Mode");
 	if (columns->task)
 		text_printf(report, "  %-*s", columns->image ? columns->task_width : 0, "Task");
 	if (columns->image)
@@ -266,8 +272,13 @@ static void put_symbol_row(const struct report_text *report, const struct column
 	put_counters(report, &report->got->samples, row, counters_of_samples(report));
 	if (columns->cpu)
 		text_printf(report, "  %3u", row->core);
+	if (columns->pid)
+		text_printf(report, "  %7u", row->pid);
 	if (columns->tid)
 		text_printf(report, "  %7u", row->task_id);
+	if (columns->mode)
+		text_printf(report, "  %-*s", columns->task || columns->image ? 6 : 0,
+			    row->kernel ? "kernel" : "user");
 	if (columns->task) {
 		text_printf(report, "  ");
 		text_put(report, row->task, columns->image ? columns->task_width : 0);
