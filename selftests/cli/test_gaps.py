@@ -35,7 +35,7 @@ def output(*args):
 
 def slices(path):
     """(kind, begin and end in ms, task, reason), of runs that took time"""
-    rows = json.loads(output("query", "--json", path, "SELECT * FROM slices WHERE ns > 0 OR kind = 'lost' ORDER BY at_ns"))
+    rows = json.loads(output("query", "--json", path, "SELECT * FROM slices WHERE duration_ns > 0 OR kind = 'lost' ORDER BY at_ns"))
     return [(row["kind"], row["at_ns"] / MS, row["end_ns"] / MS, row["tid"], row["reason"])
             for row in rows]
 

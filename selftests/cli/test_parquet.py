@@ -70,7 +70,7 @@ def files_say_what_the_capture_says(tmp):
         switches, samples = parquet.rows(out, "switches"), parquet.rows(out, "samples")
         base = said.header["unix_base_ns"]
         viewers.same(path, sorted((ns + base, core, tid) for ns, core, tid in said.switches),
-                     sorted((row["ns"], row["cpu"], row["next_tid"]) for row in switches))
+                     sorted((row["unix_ns"], row["cpu"], row["next_tid"]) for row in switches))
         counted = collections.Counter((row["cpu"], row["tid"]) for row in samples if row["pc"] is not None)
         viewers.same(path, sorted(said.samples.items()), sorted(counted.items()))
         sums = collections.Counter()
@@ -82,7 +82,7 @@ def files_say_what_the_capture_says(tmp):
         marks = parquet.rows(out, "marks")
         kinds = ["string", "bookmark", "channel", "group"]
         viewers.same(path, sorted((ns + base, tid, kinds[kind], text) for ns, tid, kind, text in said.marks),
-                     sorted((row["ns"], row["tid"], row["type"], row["text"]) for row in marks))
+                     sorted((row["unix_ns"], row["tid"], row["type"], row["text"]) for row in marks))
         symbols = collections.Counter((os.path.basename(row["image"] or "[unknown]"),
                                        row["symbol"] or "[unknown]") for row in samples)
         viewers.same(path, sorted(said.symbols.items()), sorted((key, symbols[key]) for key in said.symbols))
@@ -119,14 +119,14 @@ def sums_are_those_of_report(tmp):
 
 def waits_are_those_of_the_tasks(tmp):
     out = convert(tmp, late(tmp))
-    waits = [(row["ns"] - UNIX, row["next_tid"], row["next_wait_ns"]) for row in parquet.rows(out, "switches")]
+    waits = [(row["unix_ns"] - UNIX, row["next_tid"], row["next_delay_ns"]) for row in parquet.rows(out, "switches")]
     assert waits == [(1000, 7, None), (1000, 0, None), (2500, 8, 500), (5000, 9, 1000), (6000, 0, None),
                      (7500, 7, 2500), (8000, 9, None)], waits
-    wakeups = [(row["ns"] - UNIX, row["task"], row["woken_task"], row["woken_cpu"], row["context"])
+    wakeups = [(row["unix_ns"] - UNIX, row["task"], row["woken_task"], row["woken_cpu"], row["context"])
                for row in parquet.rows(out, "wakeups")]
     assert wakeups == [(2000, "task 7", "task 8", 1, "task"), (4000, "task 7", "task 9", 0, "task")]
     handler, = parquet.rows(out, "interrupts")
-    assert (handler["ns"] - UNIX, handler["duration_ns"], handler["kind"], handler["id"], handler["task"]) == \
+    assert (handler["unix_ns"] - UNIX, handler["duration_ns"], handler["kind"], handler["id"], handler["task"]) == \
         (3000, 400, "irq", 33, "task 7"), handler
     idle, = parquet.rows(out, "idle")
     assert (idle["duration_ns"], idle["cpu"], idle["idle_state"], idle["ended"]) == (1000, 1, 1, "resume"), idle
@@ -152,7 +152,7 @@ def a_task_that_is_woken_on_its_cpu_waits_from_when_it_leaves(tmp):
     c.switch(1, 2800, 0, blocked=True, state=1)
     c.switch(0, 2900, 8, blocked=True, state=1)     # nobody woke it
     for path in [c.save(os.path.join(tmp, "early.cap")), late(tmp), *viewers.real_captures()]:
-        waits = [(row["next_tid"], row["next_wait_ns"]) for row in parquet.rows(convert(tmp, path, out=path[:-4]),
+        waits = [(row["next_tid"], row["next_delay_ns"]) for row in parquet.rows(convert(tmp, path, out=path[:-4]),
                                                                               "switches")]
         told = [json.loads(line) for line in tap.run("report", "--json", "--latency", path).stdout.splitlines()]
         if told[0]["gaps"]:
@@ -167,7 +167,7 @@ def what_is_not_known_is_missing(tmp):
     out = convert(tmp, viewers.small().save(os.path.join(tmp, "a.cap")))
     switches = parquet.rows(out, "switches")
     assert [row["task"] for row in switches[:2]] == [None, None]
-    assert [(row["tid"], row["task"], row["next_task"]) for row in switches if row["ns"] == UNIX + 2000] == \
+    assert [(row["tid"], row["task"], row["next_task"]) for row in switches if row["unix_ns"] == UNIX + 2000] == \
         [(10, "alpha", "beta")]
     counters = [(row["event"], row["value"]) for row in parquet.rows(out, "counters")]
     assert ("misses", None) in counters and ("cycles", 50) in counters, counters
@@ -184,7 +184,7 @@ def engines_can_skip(tmp):
             assert all(5 in column[3][12] for column in group[1][:1]), "bounds of the time"
     switches = parquet.File(parquet.files_of(os.path.join(tmp, "out"), "switches")[0])
     encodings = {column.name: chunk[3][2][0] for column, chunk in zip(switches.columns, switches.meta[4][0][1])}
-    assert encodings["ns"] == parquet.DELTA and encodings["task"] == parquet.DICTIONARY, encodings
+    assert encodings["unix_ns"] == parquet.DELTA and encodings["task"] == parquet.DICTIONARY, encodings
     assert os.path.getsize(parquet.files_of(os.path.join(tmp, "out"), "switches")[0]) < switches.rows * 10
 
 
@@ -234,6 +234,26 @@ def duckdb_reads_the_same(tmp):
     compare_with(paths, [answer["rows"] for answer in answers])
 
 
+def duckdb_reads_folders_with_old_and_new_names(tmp):
+    out = convert(tmp, late(tmp))
+    with open(MANUAL, encoding="utf-8") as file:
+        views = [text.replace("/srv/fleet", out).replace("\\-", "-").strip().rstrip(";")
+                 for text in re.findall(r"^create view [^;]*;$", file.read(), re.M)]
+    assert len(views) == 2, views
+    olds = {"runs": "unix_ns AS ns, * EXCLUDE (unix_ns)",
+            "switches": "unix_ns AS ns, next_delay_ns AS next_wait_ns, * EXCLUDE (unix_ns, next_delay_ns)"}
+    host, = os.listdir(os.path.join(out, "runs"))
+    for table in olds:
+        os.makedirs(os.path.join(out, table, "host=old", "hour=2023-11-14T22"))
+    copies = [f"COPY (SELECT {columns} FROM '{out}/{table}/{host}/*/*.parquet') TO "
+              f"'{out}/{table}/host=old/hour=2023-11-14T22/old.parquet'" for table, columns in olds.items()]
+    sums = [f"SELECT count(*), sum(unix_ns), sum({column}) FROM {table} GROUP BY host ORDER BY host"
+            for table, column in (("runs", "duration_ns"), ("switches", "next_delay_ns"))]
+    for answer in rows_by_reader("parquet_duckdb.mjs", ("@duckdb/node-api",), [*copies, *views, *sums])[-2:]:
+        new, old = answer["rows"]
+        assert new == old and None not in new.values(), answer
+
+
 def duckdb_sees_the_partitions(tmp):
     for host in "one", "2":
         convert(tmp, viewers.small().save(os.path.join(tmp, "a.cap")), "--host", host)
@@ -279,7 +299,7 @@ def rows_are_in_the_folder_of_their_hour(tmp):
         assert host == "here"
         file = parquet.File(path)
         for group in file.groups:
-            for ns in group["ns"]:
+            for ns in group["unix_ns"]:
                 hours[hour] += 1
                 assert hour == f"2023-11-1{4 + (ns // HOUR - 472222 + 22) // 24}T{(ns // HOUR - 472222 + 22) % 24:02}"
     assert sum(hours.values()) == 3000 and len(hours) == 4, hours

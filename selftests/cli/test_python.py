@@ -122,14 +122,14 @@ def tables_have_the_numbers_of_report(tmp):
                 if known and tid == row["tid"]]
         assert (mine.count(False), mine.count(True)) == (row["preempted"], row["blocked"]), row
     gaps = capture.table("gaps")
-    assert sum(gaps["end_ns"]) - sum(gaps["ns"]) == sum(row["lost_ns"] for row in report["cpu"]) > 0
+    assert sum(gaps["end_ns"]) - sum(gaps["at_ns"]) == sum(row["lost_ns"] for row in report["cpu"]) > 0
 
 
 def same_times(path):
     """Where the time of tasks and CPUs went; the number of sums that were compared."""
     report, capture = lines_of("report", "--json", path), kbarman.open(path)
     runs, spent, busy = capture.table("runs"), collections.Counter(), collections.Counter()
-    for begin, end, cpu, tid in zip(runs["ns"], runs["end_ns"], runs["cpu"], runs["tid"]):
+    for begin, end, cpu, tid in zip(runs["at_ns"], runs["end_ns"], runs["cpu"], runs["tid"]):
         spent[tid] += end - begin
         busy[cpu, bool(tid)] += end - begin
     told = {row["tid"]: row["run_ns"] for row in report["task_time"]}
@@ -137,13 +137,27 @@ def same_times(path):
     for row in report["cpu"]:
         assert row["busy_ns"] == busy[row["cpu"], True] and row["awake_ns"] == busy[row["cpu"], False]
     idle = {}
-    for begin, end, cpu, state, _ in capture.table("idle"):
+    for begin, end, length, cpu, state, _ in capture.table("idle"):
+        assert length == end - begin
         count, ns, longest = idle.get((cpu, state), (0, 0, 0))
         idle[cpu, state] = count + 1, ns + end - begin, max(longest, end - begin)
     assert idle == {(row["cpu"], -1 if row["state"] is None else row["state"]):
                     (row["count"], row["ns"], row["longest_ns"]) for row in report["idle"]}
     assert capture.span[1] - capture.span[0] == report["report"][0]["duration_ns"]
     return len(told) + len(idle)
+
+
+def names_from_before_work(tmp):
+    capture = kbarman.open(late(tmp))
+    runs = capture.table("runs", "ns", "tid")
+    assert runs.columns == ("at_ns", "tid") and runs["ns"] == runs["at_ns"] and runs.about("ns") == "when it began"
+    assert capture.events["name"][:] == capture.events["event"][:]
+    switch = next(capture.switches())
+    assert (switch.ns, switch.chain) == (switch.at_ns, switch.stack)
+    try:
+        assert not runs["end"]
+    except KeyError:
+        pass
 
 
 def captures_of_vms_have_the_numbers_of_report(tmp):
@@ -160,7 +174,7 @@ def captures_of_vms_have_the_numbers_of_report(tmp):
         for sample in capture.samples():
             if sample.frames:
                 place = sample.frames[0]
-                found[capture.task_name(sample.tid, sample.ns), place.symbol, place.image] += 1
+                found[capture.task_name(sample.tid, sample.at_ns), place.symbol, place.image] += 1
         assert found == told, (path, found - told, told - found)
         same_records(path)
 
@@ -172,9 +186,9 @@ def samples_have_the_weights_of_report(tmp):
     by_task = collections.defaultdict(lambda: [0, 0, 0])
     for sample in capture.samples():
         frame = sample.frames[0]
-        assert frame.kernel and frame.address <= sample.pc and len(sample.frames) == len(sample.chain)
+        assert frame.kernel and frame.address <= sample.pc and len(sample.frames) == len(sample.stack)
         idle = not sample.tid and frame.symbol == "default_idle"
-        name = capture.task_name(sample.tid, sample.ns)
+        name = capture.task_name(sample.tid, sample.at_ns)
         for sums in (by_place[name, frame.symbol, frame.image, idle],
                      by_task[capture.pid(sample.tid), sample.tid, idle]):
             sums[0] += 1
@@ -189,7 +203,7 @@ def samples_have_the_weights_of_report(tmp):
     # the same from columns
     samples = capture.table("samples")
     counters = capture.table("counters", "event", "value")
-    names = dict(zip(capture.events["id"], capture.events["name"]))
+    names = dict(zip(capture.events["id"], capture.events["event"]))
     for event, name in names.items():
         total = sum(value for number, value in zip(counters["event"], counters["value"])
                     if number == event)
@@ -219,7 +233,7 @@ def same_records(path):
     rows, records = lines_of("dump", "--json", path)["record"], list(kbarman.open(path))
     assert len(records) == len(rows), path
     for row, record in zip(rows, records):
-        assert (record.ns, record.cpu) == (row["ns"], row["core"]), (row, record)
+        assert (record.at_ns, record.cpu) == (row["ns"], row["core"]), (row, record)
         assert same(row, record), (row, record)
     return len(rows)
 
@@ -232,9 +246,9 @@ def same(row, record):
             return record.pc is None and record.counters == tuple(row["counters"])
         return (record.tid, record.pc, record.counters) == \
             (row["task_id"], row["pc"], tuple(row["counters"])) and \
-            record.chain in (chain, (row["pc"], *chain))
+            record.stack in (chain, (row["pc"], *chain))
     if isinstance(record, kbarman.Switch):
-        return (record.next_tid, record.blocked, record.state, record.chain) == \
+        return (record.next_tid, record.blocked, record.state, record.stack) == \
             (row["task_id"], bool(row["reason"]),
              "?" if record.tid is None else row.get("prev_state_letter", "?"), chain)
     if isinstance(record, kbarman.Halt):
@@ -333,7 +347,7 @@ def plain(row):
 
 def columns_stay_when_their_capture_is_gone(tmp):
     reader = kbarman.open(real(tmp)).parts("records", records=100)
-    kept = [(part["records"]["ns"], list(part["records"]["ns"])) for part in reader]
+    kept = [(part["records"]["at_ns"], list(part["records"]["at_ns"])) for part in reader]
     middle = kept[3][0][10:20]
     del reader
     gc.collect()
@@ -346,7 +360,7 @@ def a_part_that_nobody_keeps_is_filled_again(tmp):
     """So a capture of any size takes the memory of a part."""
     capture, places = kbarman.open(real(tmp)), set()
     for part in capture.parts("records", records=100):
-        column = part["records"]["ns"]
+        column = part["records"]["at_ns"]
         places.add(ctypes.addressof(column.obj))
         del part, column
     assert len(places) < 4, places
@@ -376,7 +390,7 @@ def threads_read_at_the_same_time(tmp):
     capture, sums = kbarman.open(real(tmp)), []
 
     def work():
-        sums.append(sum(sum(part["records"]["ns"]) for part in capture.parts("records", records=64)))
+        sums.append(sum(sum(part["records"]["at_ns"]) for part in capture.parts("records", records=64)))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
@@ -393,13 +407,13 @@ def numpy_takes_columns_without_a_copy(tmp):
     said = run_python(python_with("numpy"), """if True:
         import sys, ctypes, numpy, kbarman
         switches = kbarman.open(sys.argv[1]).table("switches")
-        for name, dtype in [("ns", "int64"), ("cpu", "uint32"), ("blocked", "bool"),
+        for name, dtype in [("at_ns", "int64"), ("cpu", "uint32"), ("blocked", "bool"),
                             ("state", "uint8"), ("prev_state", "int32")]:
             column, array = switches[name], numpy.asarray(switches[name])
             assert array.dtype == dtype and array.tolist() == column.tolist(), (name, array.dtype)
             assert array.ctypes.data == ctypes.addressof(column.obj), name
             assert not array.flags.owndata and not array.flags.writeable
-        chain = switches["chain"]
+        chain = switches["stack"]
         lengths = numpy.diff(numpy.asarray(chain.offsets))
         assert lengths.tolist() == [len(row) for row in chain] and lengths.sum() == len(chain.values)
         samples = kbarman.open(sys.argv[1]).table("samples", "counters")
@@ -418,10 +432,10 @@ def pyarrow_takes_tables_without_a_copy(tmp):
         switches = kbarman.open(sys.argv[1]).table("switches")
         table = pyarrow.table(switches)
         assert table.column_names == list(switches.columns) and len(table) == len(switches)
-        assert table["ns"].to_pylist() == switches["ns"].tolist()
-        assert table["ns"].chunk(0).buffers()[1].address == ctypes.addressof(switches["ns"].obj)
+        assert table["at_ns"].to_pylist() == switches["at_ns"].tolist()
+        assert table["at_ns"].chunk(0).buffers()[1].address == ctypes.addressof(switches["at_ns"].obj)
         assert table["state"].to_pylist() == [row[6] for row in switches]
-        assert [tuple(row) for row in table["chain"].to_pylist()] == list(map(tuple, switches["chain"]))
+        assert [tuple(row) for row in table["stack"].to_pylist()] == list(map(tuple, switches["stack"]))
         batch = pyarrow.record_batch(switches)
         batch.validate(full=True)
         stream = kbarman.open(sys.argv[1]).batches("switches", records=100)
@@ -443,9 +457,9 @@ def pandas_takes_tables_as_the_manual_says(tmp):
             table = kbarman.open(sys.argv[1]).table(name)
             frame = DataFrame(dict(table))
             assert list(frame.columns) == list(table.columns) and len(frame) == len(table)
-            assert frame["ns"].tolist() == table["ns"].tolist()
+            assert frame["at_ns"].tolist() == table["at_ns"].tolist()
             again = DataFrame.from_records(iter(table), columns=table.columns)
-            assert list(again.columns) == list(table.columns) and again["ns"].equals(frame["ns"])
+            assert list(again.columns) == list(table.columns) and again["at_ns"].equals(frame["at_ns"])
         switches = DataFrame(dict(kbarman.open(sys.argv[1]).table("switches")))
         print(len(switches[switches.blocked]))""", real(tmp))
     assert int(said) > 100, said
@@ -543,8 +557,8 @@ Stream._fields_ = [("get_schema", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(
 
 def batches_are_together_the_table(tmp):
     capture = kbarman.open(real(tmp))
-    batches = capture.batches("switches", "ns", "next_tid", records=100)
-    expected = list(capture.table("switches", "ns", "next_tid"))
+    batches = capture.batches("switches", "at_ns", "next_tid", records=100)
+    expected = list(capture.table("switches", "at_ns", "next_tid"))
     for _ in range(2):      # each use begins again
         capsule = batches.__arrow_c_stream__()
         stream, schema, found, nr = taken(capsule, b"arrow_array_stream", Stream), Schema(), [], 0
@@ -567,7 +581,7 @@ def batches_are_together_the_table(tmp):
 
 def arrow_keeps_the_memory_and_gives_it_back(tmp):
     part = kbarman.open(real(tmp)).read("records")
-    expected = list(part["records"]["ns"])
+    expected = list(part["records"]["at_ns"])
     capsules = part["records"].__arrow_c_array__()
     stream = part["records"].__arrow_c_stream__()
     held = part["records"]._held

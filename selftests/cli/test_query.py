@@ -160,7 +160,7 @@ def rows_have_the_values_of_the_record(tmp):
     assert [tuple(row.values()) for row in rows] == [
         ("sample", 0, 8, "0x400010", 77), ("sample", 1, 8, "0x400020", 77),
         ("switch", 0, 8, "0x400030", None)], rows
-    rows = ask(path, "SELECT tid, kind, at_ns, ns, ended FROM slices ORDER BY at_ns")
+    rows = ask(path, "SELECT tid, kind, at_ns, duration_ns, ended FROM slices ORDER BY at_ns")
     assert [tuple(row.values()) for row in rows] == [(8, "run", 1000, 1000, "blocked"),
                                                      (9, "run", 2000, 0, "capture")], rows
 
@@ -214,21 +214,21 @@ def sums_over_records_are_those_of_the_report(tmp):
     """The same numbers, computed in SQL from single records."""
     path = random_capture(os.path.join(tmp, "a.cap"), 5000)
     checks = [
-        ("SELECT tid, sum(ns) v FROM slices WHERE kind = 'run' GROUP BY tid",
+        ("SELECT tid, sum(duration_ns) v FROM slices WHERE kind = 'run' GROUP BY tid",
          "SELECT tid, run_ns v FROM report_task_time WHERE run_ns OR runs"),
         ("SELECT next_tid tid, count(*) v FROM switches WHERE tid IS NOT NULL GROUP BY next_tid",
          "SELECT tid, runs v FROM report_task_time WHERE runs"),
-        ("SELECT tid, sum(ns) v FROM waits WHERE blocked GROUP BY tid",
+        ("SELECT tid, sum(duration_ns) v FROM waits WHERE blocked GROUP BY tid",
          "SELECT tid, blocked_ns v FROM report_task_time WHERE blocked_ns"),
-        ("SELECT tid, sum(ns) v FROM waits WHERE NOT blocked GROUP BY tid",
+        ("SELECT tid, sum(duration_ns) v FROM waits WHERE NOT blocked GROUP BY tid",
          "SELECT tid, preempted_ns v FROM report_task_time WHERE preempted_ns"),
-        ("SELECT tid, max(ns) v FROM waits GROUP BY tid",
+        ("SELECT tid, max(duration_ns) v FROM waits GROUP BY tid",
          "SELECT tid, longest_wait_ns v FROM report_task_time WHERE longest_wait_ns"),
-        ("SELECT cpu tid, sum(ns) v FROM idle GROUP BY cpu",
+        ("SELECT cpu tid, sum(duration_ns) v FROM idle GROUP BY cpu",
          "SELECT cpu tid, halted_ns v FROM report_cpu WHERE halted_ns"),
         ("SELECT cpu * 10 + state tid, count(*) v FROM idle GROUP BY 1",
          "SELECT cpu * 10 + state tid, count v FROM report_idle"),
-        ("SELECT cpu tid, sum(ns) v FROM slices WHERE kind = 'run' AND tid > 0 GROUP BY cpu",
+        ("SELECT cpu tid, sum(duration_ns) v FROM slices WHERE kind = 'run' AND tid > 0 GROUP BY cpu",
          "SELECT cpu tid, busy_ns v FROM report_cpu WHERE busy_ns"),
         ("SELECT tid, count(*) v FROM samples WHERE pc IS NOT NULL GROUP BY tid",
          "SELECT tid, sum(samples) v FROM report_task_samples GROUP BY tid"),
@@ -236,13 +236,13 @@ def sums_over_records_are_those_of_the_report(tmp):
          "FROM samples GROUP BY tid", "SELECT tid, sum(weight) v FROM report_task_samples GROUP BY tid"),
         ("SELECT tid, sum(instructions) v FROM samples GROUP BY tid",
          "SELECT tid, sum(json_extract(counters, '$[1]')) v FROM report_task_samples GROUP BY tid"),
-        ("SELECT preempted tid, sum(ns) v FROM delays GROUP BY preempted",
+        ("SELECT preempted tid, sum(duration_ns) v FROM delays GROUP BY preempted",
          "SELECT preempted tid, sum_ns v FROM report_latency_sum"),
         ("SELECT preempted tid, sum(queue_ns) v FROM delays GROUP BY preempted",
          "SELECT preempted tid, queue_ns v FROM report_latency_sum"),
         ("SELECT preempted tid, count(*) v FROM delays GROUP BY preempted",
          "SELECT preempted tid, waits v FROM report_latency_sum"),
-        ("SELECT tid, max(ns) v FROM delays WHERE NOT preempted GROUP BY tid",
+        ("SELECT tid, max(duration_ns) v FROM delays WHERE NOT preempted GROUP BY tid",
          "SELECT tid, max_ns v FROM report_latency_task WHERE NOT preempted"),
         ("SELECT name tid, sum(own_ns) v FROM interrupts GROUP BY name",
          "SELECT name tid, ns v FROM report_interrupt WHERE ns"),
@@ -504,6 +504,38 @@ def commands_list_tables_and_columns(tmp):
     assert "list, csv" in refused(path, ".mode nothing")
 
 
+def no_table_has_a_bare_ns(tmp):
+    path = random_capture(os.path.join(tmp, "a.cap"), 20)
+    for name in text(path, ".tables").split():
+        if name.startswith("report"):
+            continue        # the keys of JSON
+        columns = [row["name"] for row in ask(path, f"PRAGMA table_xinfo({name})")]
+        assert columns and "ns" not in columns, (name, columns)
+    for sql in "SELECT max(ns) FROM slices", "SELECT w.NS FROM waits w", "SELECT tid FROM delays WHERE ns > 5":
+        said = refused(path, sql)
+        assert "at_ns" in said and "end_ns" in said and "duration_ns" in said, said
+    assert "duration_ns" not in refused(path, "SELECT nothing FROM slices")
+    assert text(path, "SELECT ns FROM (SELECT 5 AS ns)") == "5\n"
+
+
+def names_from_before_work(tmp):
+    path = random_capture(os.path.join(tmp, "a.cap"), 2000)
+    for table, old, new in (("counters", "counter", "event"), ("slices", "state", "idle_state"),
+                            ("slices", "state_name", "idle_state_name"), ("delays", "state", "idle_state"),
+                            ("interrupts", "name", "handler"), ("idle", "state", "idle_state")):
+        assert text(path, f"SELECT count(*) FROM {table} WHERE {old} IS NOT {new}") == "0\n", (table, old)
+        if table != "idle":
+            assert old not in [row["name"] for row in ask(path, f"PRAGMA table_info({table})")]
+    assert one(path, "SELECT count(counter) FROM counters") > 0
+
+
+def runs_idle_and_gaps_are_the_slices(tmp):
+    path = random_capture(os.path.join(tmp, "a.cap"), 2000)
+    for view, kind in ("runs", "run"), ("idle", "idle"), ("gaps", "lost"):
+        rows = "count(*), sum(duration_ns), sum(end_ns - at_ns)"
+        assert text(path, f"SELECT {rows} FROM {view}") == text(path, f"SELECT {rows} FROM slices WHERE kind = '{kind}'")
+
+
 def read_and_output_work_in_this_folder(tmp):
     path = random_capture(os.path.join(tmp, "a.cap"), 20)
     with open(os.path.join(tmp, "q.sql"), "w", encoding="ascii") as file:
@@ -532,6 +564,7 @@ def page():
 def the_manual_has_every_table_and_column(tmp):
     path = random_capture(os.path.join(tmp, "a.cap"), 20)
     entries = re.findall(r"^\.TP\n\.B (\w+)\n(.*)\n(?:Columns: (.*)\.\n)?", page(), re.M)
+    sentences = {name: sentence for name, sentence, _ in entries}
     told = {name: columns.split(", ") for name, _, columns in entries if columns}
     common = ["file", "record", "at_ns", "cpu", "tid", "pid", "task"]
     for name in text(path, ".tables").split():
@@ -539,6 +572,8 @@ def the_manual_has_every_table_and_column(tmp):
         if name.startswith("report"):
             continue
         assert any(name == entry[0] for entry in entries), name
+        said = text(path, f".schema {name}").split("-- ")[-1].strip()
+        assert sentences[name].lower() == said.lower() + ".", (name, sentences[name], said)
         if name in told:
             columns = [column for column in columns if column not in ("cycles", "instructions")]
             assert columns in (told[name], common + told[name]), (name, columns, told[name])

@@ -142,6 +142,7 @@ static void test_tables(void)
 	uint32_t nr, at = 0;
 	const struct kb_column_table *tables = kb_columns_tables(&nr);
 	bool good = nr > 15, words = true;
+	int runs;
 
 	for (uint32_t i = 0; i < nr; i++) {
 		good &= kb_columns_find(tables[i].name, NULL, NULL) == (int)i && *tables[i].about;
@@ -154,7 +155,11 @@ static void test_tables(void)
 	}
 	tap_ok(good, "each_table_and_column_is_found_by_its_name");
 	tap_ok(words, "columns_have_words_or_none");
-	tap_ok(kb_columns_find("nothing", &at, "ns") == -1 && at == UINT32_MAX &&
+	runs = kb_columns_find("runs", &at, "ns");
+	tap_ok(runs >= 0 && at < tables[runs].nr_columns &&
+	       !strcmp(tables[runs].columns[at].name, "at_ns"),
+	       "names_that_they_had_before_work");
+	tap_ok(kb_columns_find("nothing", &at, "at_ns") == -1 && at == UINT32_MAX &&
 	       kb_columns_find("marks", &at, "nothing") >= 0 && at == UINT32_MAX,
 	       "and_nothing_else_is_found");
 	kb_columns_find("details", &at, "what");
@@ -187,10 +192,10 @@ static void test_wishes(struct kb_trace *trace)
 
 static void test_switches(const struct kb_columns_part *part)
 {
-	const struct kb_column_values chain = look(part, "switches", "chain");
+	const struct kb_column_values chain = look(part, "switches", "stack");
 
 	tap_is(rows(part, "switches"), ROUNDS, "each_switch_is_a_row");
-	tap_ok(VALUE(part, "switches", "ns", int64_t, 3) == 3000 &&
+	tap_ok(VALUE(part, "switches", "at_ns", int64_t, 3) == 3000 &&
 	       VALUE(part, "switches", "next_tid", uint32_t, 3) == 2 &&
 	       VALUE(part, "switches", "tid", uint32_t, 3) == 1 &&
 	       VALUE(part, "switches", "known", uint8_t, 3) == 1 &&
@@ -225,7 +230,7 @@ static void test_others(const struct kb_columns_part *part)
 {
 	const struct kb_column_values text = look(part, "marks", "text");
 
-	tap_ok(rows(part, "idle") == ROUNDS && VALUE(part, "idle", "ns", int64_t, 1) == 1200 &&
+	tap_ok(rows(part, "idle") == ROUNDS && VALUE(part, "idle", "at_ns", int64_t, 1) == 1200 &&
 	       VALUE(part, "idle", "end_ns", int64_t, 1) == 1300 &&
 	       VALUE(part, "idle", "idle_state", int32_t, 1) == 2, "halts_are_times");
 	tap_ok(rows(part, "halts") == 2 * ROUNDS && rows(part, "runs") == 2 * ROUNDS,
@@ -308,10 +313,10 @@ static void test_parts(struct kb_trace *trace)
 	test_others(part);
 	/* texts and lists of a part are one behind the other: their bytes and lengths in turn */
 	kb_columns_part_free(part);
-	part = whole(trace, "records switches.ns halts runs idle gaps wakeups header marks.ns");
+	part = whole(trace, "records switches.at_ns halts runs idle gaps wakeups header marks.at_ns");
 	sum_up(part, one);
 	kb_columns_part_free(part);
-	columns = begin(trace, "records switches.ns halts runs idle gaps wakeups header marks.ns");
+	columns = begin(trace, "records switches.at_ns halts runs idle gaps wakeups header marks.at_ns");
 	part = NULL;
 	while (kb_columns_next(columns, 10, UINT64_MAX, &part, NULL) > 0) {
 		sum_up(part, many);
@@ -327,9 +332,9 @@ static void test_parts(struct kb_trace *trace)
 	       "parts_have_as_many_records_as_asked_for");
 	tap_ok(!memcmp(one, many, sizeof(one)), "parts_are_together_what_the_whole_is");
 	tap_ok(kb_columns_rows(kept, 0) == 10 &&
-	       VALUE(kept, "records", "ns", int64_t, 0) == 10000, "a_part_that_is_kept_stays");
+	       VALUE(kept, "records", "at_ns", int64_t, 0) == 10000, "a_part_that_is_kept_stays");
 	kb_columns_destroy(columns);
-	tap_is(VALUE(kept, "records", "ns", int64_t, 0), 10000, "also_without_its_columns");
+	tap_is(VALUE(kept, "records", "at_ns", int64_t, 0), 10000, "also_without_its_columns");
 	kb_columns_part_free(kept);
 }
 
@@ -384,7 +389,7 @@ static void test_arrow(struct kb_trace *trace)
 	tap_ok(!strcmp(schema.format, "+s") && schema.n_children == array.n_children &&
 	       array.length == ROUNDS && array.n_children == 8 && array.null_count == 0,
 	       "a_table_is_a_struct_of_its_columns");
-	tap_ok(!strcmp(schema.children[0]->format, "l") && !strcmp(schema.children[0]->name, "ns") &&
+	tap_ok(!strcmp(schema.children[0]->format, "l") && !strcmp(schema.children[0]->name, "at_ns") &&
 	       ((const int64_t *)array.children[0]->buffers[1])[2] == 2400, "with_their_values");
 	text = *array.children[7];
 	type = *array.children[3];

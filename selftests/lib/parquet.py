@@ -254,10 +254,10 @@ def partition(path):
 
 
 def rows(folder, table):
-    """All rows of a table, as dictionaries, ordered by ns."""
+    """All rows of a table, as dictionaries, ordered by time."""
     found = []
     for path in files_of(folder, table):
         for group in File(path).groups:
             names = list(group)
             found += [dict(zip(names, values)) for values in zip(*group.values())]
-    return sorted(found, key=lambda row: row["ns"])
+    return sorted(found, key=lambda row: row["unix_ns"])

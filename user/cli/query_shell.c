@@ -55,6 +55,18 @@ static int print(struct query_shell *shell, struct sqlite3_stmt *stmt)
 	       cli_fail("%s", kb_sql.errmsg(kb_query_db(shell->query)));
 }
 
+/* Once `ns` was a length here, a moment in Python, and one since 1970 in Parquet. */
+static int say_refused(const char *why)
+{
+	const char *front = "no such column: ", *name = strstr(why, front), *dot;
+
+	name = name ? name + strlen(front) : "";
+	dot = strrchr(name, '.');
+	if (strcasecmp(dot ? dot + 1 : name, "ns"))
+		return cli_fail("%s", why);
+	return cli_fail("%s: a moment is at_ns, its end end_ns, a length duration_ns", why);
+}
+
 /* One statement of @text; *@text is set behind it. */
 static int run_one(struct query_shell *shell, const char **text)
 {
@@ -63,7 +75,7 @@ static int run_one(struct query_shell *shell, const char **text)
 	int status;
 
 	if (kb_sql.prepare_v2(db, *text, -1, &stmt, text))
-		return cli_fail("%s", kb_sql.errmsg(db));
+		return say_refused(kb_sql.errmsg(db));
 	if (!stmt)
 		return CLI_OK;		/* blanks and comments */
 	status = print(shell, stmt);

@@ -18,11 +18,11 @@ print(f"{(last - first) / 1e9:.6f} s of {capture.facts.get('host', 'an unknown h
       f"{capture.cpus} CPUs, since {capture.wall_clock(first):%F %T}")
 
 # %% A table has columns of numbers. Nothing is copied: they are the memory of the library. So are
-# arrays of numpy, numpy.asarray(runs["ns"]), and tables of Arrow, pyarrow.table(runs).
-runs = capture.table("runs", "ns", "end_ns", "tid")
+# arrays of numpy, numpy.asarray(runs["at_ns"]), and tables of Arrow, pyarrow.table(runs).
+runs = capture.table("runs", "duration_ns", "tid")
 ran = collections.Counter()
-for begin, end, tid in runs:
-    ran[tid] += end - begin
+for duration, tid in runs:
+    ran[tid] += duration
 print("\nran longest:")
 for tid, ns in ran.most_common(10):
     print(f"{ns / 1e6:12.3f} ms  {capture.task_name(tid)} ({tid})")

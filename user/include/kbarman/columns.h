@@ -5,9 +5,9 @@
  * capture.
  *
  *	struct kb_columns_options options = {
- *		.size = sizeof(options), .tables = "switches.ns switches.tid",
+ *		.size = sizeof(options), .tables = "switches.at_ns switches.tid",
  *	};
- *	int switches = kb_columns_find("switches", &ns_at, "ns");
+ *	int switches = kb_columns_find("switches", &ns_at, "at_ns");
  *	struct kb_columns_part *part = NULL;
  *
  *	if (kb_columns_create(&columns, trace, &options, &err))
@@ -78,7 +78,7 @@ const struct kb_column_table *kb_columns_tables(uint32_t *nr);
 
 /*
  * The index of table @table; -1: there is none. With @column not NULL *@index becomes the index of
- * this column, or UINT32_MAX.
+ * this column, or UINT32_MAX. Names that columns had before work until version 1.0: `ns` is at_ns.
  */
 int kb_columns_find(const char *table, uint32_t *index, const char *column);
 

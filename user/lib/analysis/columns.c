@@ -143,7 +143,7 @@ static int put_series(struct kb_columns *columns, struct kb_part_table *at)
 
 		if (!kb_part_row(columns->part, at))
 			return -ENOMEM;
-		put_string(columns->part, at, KB_AT_series_names_name, series->name);
+		put_string(columns->part, at, KB_AT_series_names_series, series->name);
 		put_string(columns->part, at, KB_AT_series_names_units, series->units);
 		put_string(columns->part, at, KB_AT_series_names_description, series->description);
 		KB_PUT(at, series_names, kind, series->series_class < KB_WORDS_SERIES ?
@@ -170,7 +170,7 @@ static int put_events(struct kb_columns *columns, struct kb_part_table *at)
 			KB_PUT(at, events, cpu, core);
 			KB_PUT(at, events, place, place);
 			KB_PUT(at, events, id, id);
-			KB_PUT_TEXT(columns->part, at, events, name, name.data, name.length);
+			KB_PUT_TEXT(columns->part, at, events, event, name.data, name.length);
 		}
 	}
 	return 0;

@@ -19,6 +19,11 @@ static kb_always_inline uint8_t word(uint64_t value, uint8_t words)
 	return value < words ? (uint8_t)value : words;
 }
 
+static uint64_t length(int64_t start, int64_t end)
+{
+	return end < start ? 0 : (uint64_t)end - (uint64_t)start;
+}
+
 static kb_always_inline void put_record(struct kb_columns *columns, const struct kb_walk *walk)
 {
 	struct kb_part_table *at = TABLE_OF(columns, records);
@@ -26,7 +31,7 @@ static kb_always_inline void put_record(struct kb_columns *columns, const struct
 	if (!WANTED(columns, records) || !kb_part_row(columns->part, at))
 		return;
 	KB_PUT(at, records, ticks, walk->event.timestamp);
-	KB_PUT(at, records, ns, walk->ns);
+	KB_PUT(at, records, at_ns, walk->ns);
 	KB_PUT(at, records, cpu, walk->event.core);
 	KB_PUT(at, records, type, walk->event.type == KB_EVENT_CUSTOM_COUNTER &&
 				  walk->event.custom_counter.what != KB_WHAT_VALUE ?
@@ -55,7 +60,7 @@ static uint32_t frame_number(struct kb_columns *columns, const struct kb_frame *
 	KB_PUT(at, functions, kernel, symbol->kernel);
 	KB_PUT(at, functions, inlined, symbol->inlined);
 	KB_PUT(at, functions, address, symbol->kernel ? symbol->address : 0);
-	KB_PUT_TEXT(columns->part, at, functions, file, frame->file, strlen(frame->file));
+	KB_PUT_TEXT(columns->part, at, functions, source, frame->file, strlen(frame->file));
 	KB_PUT(at, functions, line, frame->line);
 	return number;
 }
@@ -120,7 +125,7 @@ static kb_always_inline int put_switch(struct kb_columns *columns, const struct 
 
 	if (!kb_part_row(columns->part, at))
 		return -ENOMEM;
-	KB_PUT(at, switches, ns, walk->ns);
+	KB_PUT(at, switches, at_ns, walk->ns);
 	KB_PUT(at, switches, cpu, event->core);
 	KB_PUT(at, switches, known, walk->known);
 	KB_PUT(at, switches, tid, walk->running);
@@ -129,7 +134,7 @@ static kb_always_inline int put_switch(struct kb_columns *columns, const struct 
 	if (WANTED_COLUMN(columns, switches, state))
 		KB_PUT(at, switches, state, state_of(columns, state));
 	KB_PUT(at, switches, prev_state, state);
-	chain = kb_part_room(columns->part, at, KB_AT_switches_chain, event->task_switch.nr_chain);
+	chain = kb_part_room(columns->part, at, KB_AT_switches_stack, event->task_switch.nr_chain);
 	if (chain && event->task_switch.nr_chain)
 		memcpy(chain, event->task_switch.chain,
 		       event->task_switch.nr_chain * sizeof(*chain));
@@ -147,7 +152,7 @@ static kb_always_inline int put_sample(struct kb_columns *columns, const struct 
 
 	if (!kb_part_row(columns->part, at))
 		return -ENOMEM;
-	KB_PUT(at, samples, ns, walk->ns);
+	KB_PUT(at, samples, at_ns, walk->ns);
 	KB_PUT(at, samples, cpu, event->core);
 	KB_PUT(at, samples, tid, event->task_id);
 	KB_PUT(at, samples, has_pc, event->sample.has_pc);
@@ -155,7 +160,7 @@ static kb_always_inline int put_sample(struct kb_columns *columns, const struct 
 	room = kb_part_room(columns->part, at, KB_AT_samples_counters, event->sample.nr_counters);
 	for (uint32_t i = 0; room && i < event->sample.nr_counters; i++)
 		room[i] = event->sample.counters[i];
-	room = kb_part_room(columns->part, at, KB_AT_samples_chain, depth);
+	room = kb_part_room(columns->part, at, KB_AT_samples_stack, depth);
 	for (uint32_t i = 0; room && i < depth; i++)
 		room[i] = kb_chain_pc(event, i);
 	if (kb_unlikely(WANTED_COLUMN(columns, samples, frames)))
@@ -172,7 +177,7 @@ static int put_counters(struct kb_columns *columns, const struct kb_walk *walk)
 	for (uint32_t i = 0; i < event->sample.nr_counters; i++) {
 		if (!kb_part_row(columns->part, at))
 			return -ENOMEM;
-		KB_PUT(at, counters, ns, walk->ns);
+		KB_PUT(at, counters, at_ns, walk->ns);
 		KB_PUT(at, counters, cpu, event->core);
 		KB_PUT(at, counters, tid, event->task_id);
 		KB_PUT(at, counters, event, kb_names_counter_id(columns->names, event->core, i));
@@ -188,7 +193,7 @@ static kb_always_inline int put_halt(struct kb_columns *columns, const struct kb
 
 	if (!kb_part_row(columns->part, at))
 		return -ENOMEM;
-	KB_PUT(at, halts, ns, walk->ns);
+	KB_PUT(at, halts, at_ns, walk->ns);
 	KB_PUT(at, halts, cpu, walk->event.core);
 	KB_PUT(at, halts, entered, walk->event.halt.entered);
 	KB_PUT(at, halts, idle_state, walk->event.halt.idle_state);
@@ -206,7 +211,7 @@ static int put_value(struct kb_columns *columns, const struct kb_walk *walk, uin
 
 	if (!kb_part_row(columns->part, at))
 		return -ENOMEM;
-	KB_PUT(at, series, ns, walk->ns);
+	KB_PUT(at, series, at_ns, walk->ns);
 	KB_PUT(at, series, cpu, walk->event.core);
 	KB_PUT(at, series, tid, walk->event.task_id);
 	KB_PUT(at, series, series, series);
@@ -225,7 +230,7 @@ static int put_detail(struct kb_columns *columns, const struct kb_walk *walk)
 
 	if (!kb_part_row(columns->part, at))
 		return -ENOMEM;
-	KB_PUT(at, details, ns, walk->ns);
+	KB_PUT(at, details, at_ns, walk->ns);
 	KB_PUT(at, details, cpu, event->core);
 	KB_PUT(at, details, tid, event->task_id);
 	KB_PUT(at, details, what, word(event->custom_counter.what, KB_WORDS_WHAT));
@@ -243,7 +248,7 @@ static int put_wakeup(struct kb_columns *columns, const struct kb_walk *walk)
 
 	if (!kb_part_row(columns->part, at))
 		return -ENOMEM;
-	KB_PUT(at, wakeups, ns, walk->ns);
+	KB_PUT(at, wakeups, at_ns, walk->ns);
 	KB_PUT(at, wakeups, cpu, event->core);
 	KB_PUT(at, wakeups, woken_tid, event->custom_counter.id);
 	KB_PUT(at, wakeups, tid, event->task_id);
@@ -289,7 +294,7 @@ static int put_mark(struct kb_columns *columns, const struct kb_walk *walk)
 
 	if (!kb_part_row(columns->part, at))
 		return -ENOMEM;
-	KB_PUT(at, marks, ns, walk->ns);
+	KB_PUT(at, marks, at_ns, walk->ns);
 	KB_PUT(at, marks, cpu, event->core);
 	KB_PUT(at, marks, tid, event->task_id);
 	KB_PUT(at, marks, type, word(event->annotation.type, KB_WORDS_MARK));
@@ -309,8 +314,9 @@ static void put_run(struct kb_columns *columns, const struct kb_slice *slice)
 
 	if (!slice->has_task || !kb_part_row(columns->part, at))
 		return;
-	KB_PUT(at, runs, ns, slice->start);
+	KB_PUT(at, runs, at_ns, slice->start);
 	KB_PUT(at, runs, end_ns, slice->end);
+	KB_PUT(at, runs, duration_ns, length(slice->start, slice->end));
 	KB_PUT(at, runs, cpu, slice->core);
 	KB_PUT(at, runs, tid, slice->task_id);
 	KB_PUT(at, runs, ended, slice->how);
@@ -323,8 +329,9 @@ static void put_idle(struct kb_columns *columns, const struct kb_slice *slice)
 
 	if (!kb_part_row(columns->part, at))
 		return;
-	KB_PUT(at, idle, ns, slice->start);
+	KB_PUT(at, idle, at_ns, slice->start);
 	KB_PUT(at, idle, end_ns, slice->end);
+	KB_PUT(at, idle, duration_ns, length(slice->start, slice->end));
 	KB_PUT(at, idle, cpu, slice->core);
 	KB_PUT(at, idle, idle_state, slice->idle_state);
 	KB_PUT(at, idle, ended, slice->how);
@@ -336,8 +343,9 @@ static void put_gap(struct kb_columns *columns, const struct kb_slice *slice)
 
 	if (!kb_part_row(columns->part, at))
 		return;
-	KB_PUT(at, gaps, ns, slice->start);
+	KB_PUT(at, gaps, at_ns, slice->start);
 	KB_PUT(at, gaps, end_ns, slice->end);
+	KB_PUT(at, gaps, duration_ns, length(slice->start, slice->end));
 	KB_PUT(at, gaps, cpu, slice->core);
 	KB_PUT(at, gaps, records, slice->lost);
 	KB_PUT(at, gaps, reason, word(slice->reason, KB_WORDS_REASON));
@@ -384,7 +392,7 @@ static uint32_t handler_number(struct kb_columns *columns, const struct kb_handl
 	KB_PUT(at, handlers, kind, handler_word(handler->origin.kind));
 	KB_PUT(at, handlers, id, handler->origin.id);
 	KB_PUT(at, handlers, behind, handler->origin.behind);
-	KB_PUT_TEXT(columns->part, at, handlers, name, name, strlen(name));
+	KB_PUT_TEXT(columns->part, at, handlers, handler, name, strlen(name));
 	return number;
 }
 
@@ -400,8 +408,9 @@ static int put_interrupt(struct kb_columns *columns, const struct kb_walk *walk)
 	number = handler_number(columns, &handler);
 	if (number == KB_TABLE_NONE || !kb_part_row(columns->part, at))
 		return -ENOMEM;
-	KB_PUT(at, interrupts, ns, handler.start);
+	KB_PUT(at, interrupts, at_ns, handler.start);
 	KB_PUT(at, interrupts, end_ns, handler.end);
+	KB_PUT(at, interrupts, duration_ns, length(handler.start, handler.end));
 	KB_PUT(at, interrupts, own_ns, handler.own);
 	KB_PUT(at, interrupts, cpu, handler.core);
 	KB_PUT(at, interrupts, tid, handler.task_id);

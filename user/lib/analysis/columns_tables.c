@@ -38,33 +38,32 @@ _Static_assert(ARRAY_SIZE(type_words) == KB_WORD_DETAIL + 1 &&
 	       ARRAY_SIZE(reason_words) == KB_WORDS_REASON + 1 &&
 	       ARRAY_SIZE(series_words) == KB_WORDS_SERIES, "each number has its word");
 
-#define TABLE(table, text)	static const struct kb_column table##_columns[] = {
-#define COLUMN(table, column, letter, text)	\
+#define ARROW_TABLE(table, text)	static const struct kb_column table##_columns[] = {
+#define ARROW_COLUMN(table, column, letter, text)	\
 	{ .name = #column, .about = (text), .type = KB_LETTER_OF_##letter },
-#define WORDS(table, column, list, text)	\
+#define ARROW_WORDS(table, column, list, text)	\
 	{ .name = #column, .about = (text), .type = KB_COLUMN_U8, .words = (list), \
 	  .nr_words = ARRAY_SIZE(list) },
-#define END(table)		}; \
+#define ARROW_END(table)	}; \
 	_Static_assert(ARRAY_SIZE(table##_columns) <= KB_COLUMNS_MOST, "too many columns");
 #include "analysis/columns_list.h"
-#undef TABLE
-#undef COLUMN
-#undef WORDS
-#undef END
 
-#define TABLE(table, text)	\
+#define ARROW_TABLE(table, text)	\
 	{ .name = #table, .about = (text), .columns = table##_columns, \
 	  .nr_columns = ARRAY_SIZE(table##_columns) },
-#define COLUMN(table, column, letter, text)
-#define WORDS(table, column, list, text)
-#define END(table)
 static const struct kb_column_table tables[] = {
 #include "analysis/columns_list.h"
 };
-#undef TABLE
-#undef COLUMN
-#undef WORDS
-#undef END
+
+/* Names of columns that work until 1.0. */
+static const struct {
+	enum kb_column_table_index table;
+	uint32_t column;
+	const char *name;
+} olds[] = {
+#define OLD(table, old, column)	{ KB_TABLE_##table, KB_AT_##table##_##column, #old },
+#include "analysis/columns_list.h"
+};
 
 const struct kb_column_table *kb_columns_tables(uint32_t *nr)
 {
@@ -90,6 +89,9 @@ static uint32_t find_column(const struct kb_column_table *table, const char *wor
 	for (uint32_t i = 0; i < table->nr_columns; i++)
 		if (is_word(table->columns[i].name, word, length))
 			return i;
+	for (size_t i = 0; i < ARRAY_SIZE(olds); i++)
+		if (&tables[olds[i].table] == table && is_word(olds[i].name, word, length))
+			return olds[i].column;
 	return UINT32_MAX;
 }
 

@@ -25,39 +25,23 @@ typedef int64_t kb_value_I64;
 typedef double kb_value_F64;
 typedef char kb_value_TEXT;
 
-/* KB_TABLE_switches, KB_AT_switches_ns, kb_type_switches_ns … */
-#define TABLE(table, about)			KB_TABLE_##table,
-#define COLUMN(table, column, type, about)
-#define WORDS(table, column, words, about)
-#define END(table)
+/* KB_TABLE_switches, KB_AT_switches_at_ns, kb_type_switches_at_ns … */
+#define ARROW_TABLE(table, about)			KB_TABLE_##table,
 enum kb_column_table_index {
 #include "analysis/columns_list.h"
 	KB_COLUMN_TABLES,
 };
-#undef TABLE
-#undef COLUMN
-#undef WORDS
-#undef END
 
-#define TABLE(table, about)			enum {
-#define COLUMN(table, column, type, about)	KB_AT_##table##_##column,
-#define WORDS(table, column, words, about)	KB_AT_##table##_##column,
-#define END(table)				KB_COLUMNS_OF_##table };
+#define ARROW_TABLE(table, about)			enum {
+#define ARROW_COLUMN(table, column, type, about)	KB_AT_##table##_##column,
+#define ARROW_WORDS(table, column, words, about)	KB_AT_##table##_##column,
+#define ARROW_END(table)				KB_COLUMNS_OF_##table };
 #include "analysis/columns_list.h"
-#undef TABLE
-#undef COLUMN
-#undef WORDS
-#undef END
 
-#define TABLE(table, about)
-#define COLUMN(table, column, type, about)	typedef kb_value_##type kb_type_##table##_##column;
-#define WORDS(table, column, words, about)	typedef uint8_t kb_type_##table##_##column;
-#define END(table)
+#define ARROW_COLUMN(table, column, type, about) \
+	typedef kb_value_##type kb_type_##table##_##column;
+#define ARROW_WORDS(table, column, words, about) typedef uint8_t kb_type_##table##_##column;
 #include "analysis/columns_list.h"
-#undef TABLE
-#undef COLUMN
-#undef WORDS
-#undef END
 
 #define KB_COLUMNS_MOST	10	/* columns of a table */
 

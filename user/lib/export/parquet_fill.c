@@ -146,7 +146,7 @@ static void take_events(struct kb_parquet_fill *fill, const struct kb_columns_pa
 
 	values_of(part, "events", "place", &places);
 	values_of(part, "events", "id", &ids);
-	values_of(part, "events", "name", &names);
+	values_of(part, "events", "event", &names);
 	for (uint64_t i = 0; i < nr; i++) {
 		uint32_t name = add_name(fill, text_at(&names, i));
 
@@ -157,10 +157,10 @@ static void take_events(struct kb_parquet_fill *fill, const struct kb_columns_pa
 }
 
 static void take_texts(struct kb_parquet_fill *fill, const struct kb_columns_part *part,
-		       const char *table, struct kb_numbered *to)
+		       const char *table, const char *column, struct kb_numbered *to)
 {
 	struct kb_column_values names;
-	uint64_t nr = values_of(part, table, "name", &names);
+	uint64_t nr = values_of(part, table, column, &names);
 
 	for (uint64_t i = 0; i < nr; i++)
 		append_name(fill, to, add_name(fill, text_at(&names, i)));
@@ -171,8 +171,8 @@ void kb_parquet_fill_names(struct kb_parquet_fill *fill, const struct kb_columns
 	take_tasks(fill, part);
 	take_functions(fill, part);
 	take_events(fill, part);
-	take_texts(fill, part, "handlers", &fill->handlers);
-	take_texts(fill, part, "series_names", &fill->series);
+	take_texts(fill, part, "handlers", "handler", &fill->handlers);
+	take_texts(fill, part, "series_names", "series", &fill->series);
 }
 
 /* ---- where columns come from ---- */
@@ -289,26 +289,27 @@ static int64_t length(int64_t begin, int64_t end)
 	return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
 }
 
-/* Their begins are in the first column. */
-static void fill_lengths(const struct filling *f, int64_t *to)
-{
-	for (uint64_t i = 0; i < f->nr; i++)
-		to[i] = length(time_at(f->from, 0, f->row + i), time_at(f->from, f->at, f->row + i));
-}
-
 static void fill_same(const struct filling *f, int64_t *to, int64_t value)
 {
 	for (uint64_t i = 0; i < f->nr; i++)
 		to[i] = value;
 }
 
-static void fill_pids(const struct filling *f, int64_t *to)
+/* The task of a row, as it is called then. */
+static struct kb_task_at task_at(const struct filling *f, uint64_t row)
 {
 	const uint32_t *tids = f->from->values[f->at].values;
+	int64_t at = time_at(f->from, 0, row);
 
+	if (f->source->at_end)
+		at = add_saturated(at, number_at(f->from, 1, row));
+	return kb_task_names_find(&f->fill->tasks, &f->fill->pool, tids[row], at);
+}
+
+static void fill_pids(const struct filling *f, int64_t *to)
+{
 	for (uint64_t i = f->row; i < f->row + f->nr; i++)
-		*to++ = kb_task_names_find(&f->fill->tasks, &f->fill->pool, tids[i],
-					   time_at(f->from, 0, i)).pid;
+		*to++ = task_at(f, i).pid;
 }
 
 /* The first numbers of lists. */
@@ -343,9 +344,6 @@ static void fill_integers(const struct filling *f, int64_t *to)
 	switch (f->source->how) {
 	case KB_FROM_TIME:
 		fill_times(f, to);
-		break;
-	case KB_FROM_END:
-		fill_lengths(f, to);
 		break;
 	case KB_FROM_PID:
 		fill_pids(f, to);
@@ -393,8 +391,7 @@ static uint32_t find_name(const struct filling *f, uint64_t row)
 	number = ((const uint32_t *)values->values)[row];
 	switch (f->source->how) {
 	case KB_FROM_TASK:
-		return kb_task_names_find(&fill->tasks, &fill->pool, number,
-					  time_at(f->from, 0, row)).name;
+		return task_at(f, row).name;
 	case KB_FROM_EVENT:
 		return name_of(&fill->events, number);
 	case KB_FROM_FIRST_EVENT:

@@ -16,7 +16,6 @@
 enum kb_parquet_how {
 	KB_FROM_NUMBER,		/* a number or a truth value, as it is */
 	KB_FROM_TIME,		/* ns of the capture become ns since 1970 */
-	KB_FROM_END,		/* an end becomes the time since `ns` */
 	KB_FROM_WORD,		/* the word of a number */
 	KB_FROM_TEXT,		/* a text, as it is */
 	KB_FROM_TASK,		/* the name of a task at the time of the row */
@@ -45,9 +44,10 @@ struct kb_parquet_source {
 	int64_t none;
 	const char *unless;
 	bool optional;		/* it may be missing for other reasons */
+	bool at_end;		/* a name is that of the end: after the length, the second column */
 };
 
-/* The first column of each table is `ns`, by which rows are sorted. */
+/* The first column of each table is unix_ns, by which rows are sorted. */
 struct kb_parquet_table {
 	const char *name;
 	const char *from;	/* the table of kbarman/columns.h */

@@ -112,12 +112,12 @@ static void forget(struct kb_parquet_waits *waits)
 int kb_parquet_waits_feed(struct kb_parquet_waits *waits, const struct kb_columns_part *part)
 {
 	uint64_t nr, nr_wakeups, nr_gaps, wakeup = 0, gap = 0, any;
-	const int64_t *ns = column(part, "switches", "ns", &nr);
+	const int64_t *ns = column(part, "switches", "at_ns", &nr);
 	const uint32_t *next = column(part, "switches", "next_tid", &any);
 	const uint32_t *tid = column(part, "switches", "tid", &any);
 	const uint8_t *known = column(part, "switches", "known", &any);
 	const uint8_t *blocked = column(part, "switches", "blocked", &any);
-	const int64_t *woken_ns = column(part, "wakeups", "ns", &nr_wakeups);
+	const int64_t *woken_ns = column(part, "wakeups", "at_ns", &nr_wakeups);
 	const uint32_t *woken = column(part, "wakeups", "woken_tid", &nr_wakeups);
 	const int64_t *gaps = column(part, "gaps", "end_ns", &nr_gaps);
 	int ret = 0;

@@ -8,7 +8,7 @@
 #include "query/query_put.h"
 
 struct list {
-	const char *name, *columns, *what;
+	const struct query_columns *is;
 	uint32_t (*count)(struct query_file *file);
 	void (*column)(struct query_file *file, struct sqlite3_context *context, uint32_t row, int i);
 };
@@ -19,12 +19,6 @@ static void put_file(const struct query_file *file, struct sqlite3_context *cont
 }
 
 /* ---- files ---- */
-
-enum {
-	FILE_NUMBER, FILE_PATH, FILE_TARGET, FILE_HOST, FILE_RELEASE, FILE_COMMAND, FILE_FILTER, FILE_SOURCES,
-	FILE_UNIX_BASE, FILE_CPUS, FILE_RECORDS, FILE_FIRST, FILE_LAST, FILE_DURATION, FILE_WRITTEN,
-	FILE_OVERWRITTEN, FILE_LOST,
-};
 
 static uint32_t one(struct query_file *file)
 {
@@ -46,13 +40,13 @@ static void put_times(struct query_file *file, struct sqlite3_context *context, 
 	if (!file->places.read)
 		return;
 	switch (i) {
-	case FILE_RECORDS:
+	case QUERY_files_records:
 		query_put_u64(context, file->places.records);
 		break;
-	case FILE_FIRST:
+	case QUERY_files_first_ns:
 		query_put_i64(context, file->places.first);
 		break;
-	case FILE_LAST:
+	case QUERY_files_last_ns:
 		query_put_i64(context, file->places.last);
 		break;
 	default:
@@ -66,43 +60,43 @@ static void put_losses(struct query_file *file, struct sqlite3_context *context,
 
 	if (!losses || !losses->stated)
 		return;
-	query_put_u64(context, i == FILE_WRITTEN ? losses->written :
-		      i == FILE_OVERWRITTEN ? losses->overwritten : losses->lost);
+	query_put_u64(context, i == QUERY_files_written ? losses->written :
+		      i == QUERY_files_overwritten ? losses->overwritten : losses->lost);
 }
 
 static void files_column(struct query_file *file, struct sqlite3_context *context, uint32_t row, int i)
 {
 	static const char *const facts[] = {
-		[FILE_HOST] = "host", [FILE_RELEASE] = "release", [FILE_COMMAND] = "command",
-		[FILE_FILTER] = "filter", [FILE_SOURCES] = "sources",
+		[QUERY_files_host] = "host", [QUERY_files_release] = "release", [QUERY_files_command] = "command",
+		[QUERY_files_filter] = "filter", [QUERY_files_sources] = "sources",
 	};
 
 	(void)row;
 	switch (i) {
-	case FILE_NUMBER:
+	case QUERY_files_file:
 		put_file(file, context);
 		break;
-	case FILE_PATH:
+	case QUERY_files_path:
 		query_put_text(context, file->name);
 		break;
-	case FILE_TARGET:
+	case QUERY_files_target:
 		query_put_text(context, file->header->target_name);
 		break;
-	case FILE_UNIX_BASE:
+	case QUERY_files_unix_base_ns:
 		query_put_u64(context, file->header->unix_base_ns);
 		break;
-	case FILE_CPUS:
+	case QUERY_files_cpus:
 		query_put_u64(context, file->header->max_cores);
 		break;
-	case FILE_RECORDS:
-	case FILE_FIRST:
-	case FILE_LAST:
-	case FILE_DURATION:
+	case QUERY_files_records:
+	case QUERY_files_first_ns:
+	case QUERY_files_last_ns:
+	case QUERY_files_duration_ns:
 		put_times(file, context, i);
 		break;
-	case FILE_WRITTEN:
-	case FILE_OVERWRITTEN:
-	case FILE_LOST:
+	case QUERY_files_written:
+	case QUERY_files_overwritten:
+	case QUERY_files_lost:
 		put_losses(file, context, i);
 		break;
 	default:
@@ -122,9 +116,9 @@ static void facts_column(struct query_file *file, struct sqlite3_context *contex
 	const char *fact = kb_trace_barman(file->trace)->facts[row], *equals = strchr(fact, '=');
 	size_t front = strlen("kbarman.");
 
-	if (i == 0)
+	if (i == QUERY_facts_file)
 		put_file(file, context);
-	else if (i == 2)
+	else if (i == QUERY_facts_value)
 		query_put_text(context, equals ? equals + 1 : NULL);
 	else if (strnlen(fact, front) == front)
 		query_put_copy(context, fact + front,
@@ -132,8 +126,6 @@ static void facts_column(struct query_file *file, struct sqlite3_context *contex
 }
 
 /* ---- tasks ---- */
-
-enum { TASK_FILE, TASK_TID, TASK_PID, TASK_NAME, TASK_SINCE, TASK_UNTIL };
 
 static uint32_t tasks_count(struct query_file *file)
 {
@@ -148,19 +140,19 @@ static void tasks_column(struct query_file *file, struct sqlite3_context *contex
 
 	kb_tasks_find(file->tasks, task->task_id, task->timestamp, &hit);
 	switch (i) {
-	case TASK_FILE:
+	case QUERY_tasks_file:
 		put_file(file, context);
 		break;
-	case TASK_TID:
+	case QUERY_tasks_tid:
 		query_put_u64(context, task->task_id);
 		break;
-	case TASK_PID:
+	case QUERY_tasks_pid:
 		query_put_u64(context, hit.tgid);
 		break;
-	case TASK_NAME:
+	case QUERY_tasks_task:
 		query_put_text(context, task->name);
 		break;
-	case TASK_SINCE:
+	case QUERY_tasks_since_ns:
 		if (task->timestamp)
 			query_put_i64(context, kb_barman_ns(barman, task->timestamp));
 		break;
@@ -172,11 +164,6 @@ static void tasks_column(struct query_file *file, struct sqlite3_context *contex
 
 /* ---- images ---- */
 
-enum {
-	IMAGE_FILE, IMAGE_TID, IMAGE_PID, IMAGE_SINCE, IMAGE_ADDRESS, IMAGE_LENGTH, IMAGE_OFFSET,
-	IMAGE_PATH, IMAGE_IDENTITY,
-};
-
 static uint32_t images_count(struct query_file *file)
 {
 	return file->header->nr_maps;
@@ -187,30 +174,30 @@ static void images_column(struct query_file *file, struct sqlite3_context *conte
 	const struct kb_map *map = &file->header->maps[row];
 
 	switch (i) {
-	case IMAGE_FILE:
+	case QUERY_images_file:
 		put_file(file, context);
 		break;
-	case IMAGE_TID:
+	case QUERY_images_tid:
 		query_put_u64(context, map->task_id);
 		break;
-	case IMAGE_PID:
+	case QUERY_images_pid:
 		query_put_u64(context, query_file_pid(file, map->task_id, map->timestamp));
 		break;
-	case IMAGE_SINCE:
+	case QUERY_images_since_ns:
 		if (map->timestamp)
 			query_put_i64(context, kb_barman_ns(kb_trace_barman(file->trace),
 							    map->timestamp));
 		break;
-	case IMAGE_ADDRESS:
+	case QUERY_images_address:
 		query_put_address(context, map->base_address);
 		break;
-	case IMAGE_LENGTH:
+	case QUERY_images_length:
 		query_put_u64(context, map->length);
 		break;
-	case IMAGE_OFFSET:
+	case QUERY_images_offset:
 		query_put_u64(context, map->image_offset);
 		break;
-	case IMAGE_PATH:
+	case QUERY_images_image:
 		query_put_text(context, map->image);
 		break;
 	default:
@@ -219,8 +206,6 @@ static void images_column(struct query_file *file, struct sqlite3_context *conte
 }
 
 /* ---- losses ---- */
-
-enum { LOSS_FILE, LOSS_KIND, LOSS_CPU, LOSS_WHAT, LOSS_COUNT, LOSS_ADVICE };
 
 static uint32_t losses_count(struct query_file *file)
 {
@@ -233,17 +218,17 @@ static void put_loss(struct sqlite3_context *context, const struct kb_loss *loss
 		     int i)
 {
 	switch (i) {
-	case LOSS_KIND:
+	case QUERY_losses_kind:
 		query_put_text(context, kind);
 		break;
-	case LOSS_CPU:
+	case QUERY_losses_cpu:
 		if (strcmp(kind, "missed"))
 			query_put_u64(context, loss->core);
 		break;
-	case LOSS_WHAT:
+	case QUERY_losses_what:
 		query_put_text(context, loss->what);
 		break;
-	case LOSS_COUNT:
+	case QUERY_losses_count:
 		query_put_u64(context, loss->count);
 		break;
 	default:
@@ -256,7 +241,7 @@ static void losses_column(struct query_file *file, struct sqlite3_context *conte
 {
 	const struct kb_losses *losses = kb_trace_losses(file->trace, NULL);
 
-	if (i == LOSS_FILE)
+	if (i == QUERY_losses_file)
 		put_file(file, context);
 	else if (row < losses->nr_rows)
 		put_loss(context, &losses->rows[row], "lost", i);
@@ -270,48 +255,11 @@ static void losses_column(struct query_file *file, struct sqlite3_context *conte
 /* ---- all of them ---- */
 
 static const struct list lists[] = {
-	{
-		.name = "files",
-		.columns = "file INTEGER, path TEXT, target TEXT, host TEXT, release TEXT, command TEXT, "
-			   "filter TEXT, sources TEXT, unix_base_ns INTEGER, cpus INTEGER, "
-			   "records INTEGER, first_ns INTEGER, last_ns INTEGER, "
-			   "duration_ns INTEGER, written INTEGER, overwritten INTEGER, lost INTEGER",
-		.what = "the captures by number, as they were given; records and the three columns behind "
-			"it take a reading",
-		.count = one,
-		.column = files_column,
-	},
-	{
-		.name = "facts",
-		.columns = "file INTEGER, key TEXT, value TEXT",
-		.what = "what captures say of themselves: see kbarman-formats(5)",
-		.count = facts_count,
-		.column = facts_column,
-	},
-	{
-		.name = "tasks",
-		.columns = "file INTEGER, tid INTEGER, pid INTEGER, task TEXT, since_ns INTEGER, "
-			   "until_ns INTEGER",
-		.what = "the names of tasks, each with the time during which it holds",
-		.count = tasks_count,
-		.column = tasks_column,
-	},
-	{
-		.name = "images",
-		.columns = "file INTEGER, tid INTEGER, pid INTEGER, since_ns INTEGER, address TEXT, "
-			   "length INTEGER, offset INTEGER, image TEXT, identity TEXT",
-		.what = "the executable mappings of each process; tid 0 is the kernel",
-		.count = images_count,
-		.column = images_column,
-	},
-	{
-		.name = "losses",
-		.columns = "file INTEGER, kind TEXT, cpu INTEGER, what TEXT, count INTEGER, advice TEXT",
-		.what = "what captures lack: kind is lost (records), missed (facts) or stopped (the "
-			"counter that samples stood still so often)",
-		.count = losses_count,
-		.column = losses_column,
-	},
+	{ &query_columns_files, one, files_column },
+	{ &query_columns_facts, facts_count, facts_column },
+	{ &query_columns_tasks, tasks_count, tasks_column },
+	{ &query_columns_images, images_count, images_column },
+	{ &query_columns_losses, losses_count, losses_column },
 };
 
 /* ---- the module ---- */
@@ -344,7 +292,7 @@ static int connect_list(struct sqlite3 *db, void *aux, int argc, const char *con
 	(void)argc;
 	(void)argv;
 	(void)message;
-	ret = query_connect(made->query, db, made->list->name, sizeof(*vtab), out);
+	ret = query_connect(made->query, db, made->list->is->name, sizeof(*vtab), out);
 	if (ret)
 		return ret;
 	vtab = (struct vtab *)*out;
@@ -427,7 +375,8 @@ static int column(struct sql_cursor *base, struct sqlite3_context *context, int 
 {
 	const struct cursor *cursor = (const struct cursor *)base;
 
-	cursor->vtab->list->column(&cursor->vtab->query->files[cursor->file], context, cursor->row, i);
+	cursor->vtab->list->column(&cursor->vtab->query->files[cursor->file], context, cursor->row,
+			     i + QUERY_COMMONS);
 	return SQL_OK;
 }
 
@@ -462,8 +411,8 @@ int query_add_lists(struct kb_query *query, struct kb_error *err)
 	query->list_aux = aux;
 	for (size_t i = 0; i < ARRAY_SIZE(lists) && !ret; i++, aux++) {
 		*aux = (struct aux){ .query = query, .list = &lists[i] };
-		ret = query_add_module(query, lists[i].name, lists[i].columns, lists[i].what, &module,
-				       aux, err);
+		ret = query_add_module(query, lists[i].is->name, lists[i].is->columns + 2,
+				       lists[i].is->what, &module, aux, err);
 	}
 	return ret;
 }

@@ -4,6 +4,7 @@
 #define KB_LIB_QUERY_QUERY_INSIDE_H
 
 #include "query/query_file.h"
+#include "query/query_tables.h"
 #include "query/sqlite.h"
 
 #define QUERY_MEASURES	64U	/* counters that have a column in samples */

@@ -7,22 +7,13 @@
 #define KB_LIB_QUERY_QUERY_WALK_H
 
 #include "query/query_file.h"
+#include "query/query_tables.h"
 
 struct sqlite3_context;
 struct query_walk;
 
-#define QUERY_COMMON \
-	"file INTEGER, record INTEGER, at_ns INTEGER, cpu INTEGER, tid INTEGER, pid INTEGER, task TEXT"
-
-enum query_common {
-	QUERY_FILE, QUERY_RECORD, QUERY_AT, QUERY_CPU, QUERY_TID, QUERY_PID, QUERY_TASK,
-	QUERY_COMMONS,		/* the first column of the table's own */
-};
-
 struct query_table {
-	const char *name;
-	const char *columns;	/* those behind the common ones: ", next_tid INTEGER" … */
-	const char *what;	/* a sentence */
+	const struct query_columns *is;
 	unsigned int types;	/* bits of enum kb_event_type: records that have rows */
 	bool follows;		/* needs what the records before say: `running`, slices, ns */
 	bool seeks;		/* and nothing else of them: the walk may begin anywhere */

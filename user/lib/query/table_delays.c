@@ -8,11 +8,6 @@
 #include "query/query_put.h"
 #include "query/walks.h"
 
-enum {
-	DELAY_NS = QUERY_COMMONS, DELAY_END, DELAY_PREEMPTED, DELAY_NEW, DELAY_BY, DELAY_BY_ID,
-	DELAY_BY_NAME, DELAY_BY_CPU, DELAY_MOVES, DELAY_STATE, DELAY_PARTS,
-};
-
 struct delays {
 	struct kb_late_waits *waits;
 	struct kb_late late;	/* a record ends one wait at most */
@@ -86,17 +81,17 @@ static void put_waker(const struct query_walk *walk, struct sqlite3_context *con
 	if (wait->preempted)
 		return;
 	switch (i) {
-	case DELAY_NEW:
+	case QUERY_delays_new:
 		query_put_i64(context, wait->is_new);
 		break;
-	case DELAY_BY:
+	case QUERY_delays_by:
 		query_put_text(context, kb_origin_kind(wait->waker.kind));
 		break;
-	case DELAY_BY_ID:
+	case QUERY_delays_by_id:
 		if (wait->waker.kind != KB_TILE_UNKNOWN && wait->waker.id != KB_ORIGIN_ANY)
 			query_put_u64(context, wait->waker.id);
 		break;
-	case DELAY_BY_NAME:
+	case QUERY_delays_by_name:
 		kb_origin_name(walk->file->trace, &wait->waker, wait->ticks, name, sizeof(name));
 		query_put_copy(context, name, strlen(name));
 		break;
@@ -110,39 +105,33 @@ static void delays_column(struct query_walk *walk, struct sqlite3_context *conte
 	const struct kb_latency_wait *wait = wait_of(walk);
 
 	switch (i) {
-	case DELAY_NS:
+	case QUERY_delays_duration_ns:
 		query_put_u64(context, wait->ns);
 		break;
-	case DELAY_END:
+	case QUERY_delays_end_ns:
 		query_put_i64(context, (int64_t)((uint64_t)wait->since + wait->ns));
 		break;
-	case DELAY_PREEMPTED:
+	case QUERY_delays_preempted:
 		query_put_i64(context, wait->preempted);
 		break;
-	case DELAY_MOVES:
+	case QUERY_delays_moves:
 		query_put_u64(context, wait->moves);
 		break;
-	case DELAY_STATE:
+	case QUERY_delays_idle_state:
+	case QUERY_delays_state:
 		if (wait->has_left)
 			query_put_i64(context, wait->idle_state);
 		break;
 	default:
-		if (i >= DELAY_PARTS)
-			query_put_u64(context, wait->parts[i - DELAY_PARTS]);
+		if (i >= QUERY_delays_waking_ns)
+			query_put_u64(context, wait->parts[i - QUERY_delays_waking_ns]);
 		else
 			put_waker(walk, context, i);
 	}
 }
 
 const struct query_table query_delays = {
-	.name = "delays",
-	.columns = ", ns INTEGER, end_ns INTEGER, preempted INTEGER, new INTEGER, by TEXT, "
-		   "by_id INTEGER, by_name TEXT, by_cpu INTEGER, moves INTEGER, state INTEGER, "
-		   "waking_ns INTEGER, halt_ns INTEGER, idle_ns INTEGER, queue_ns INTEGER, "
-		   "softirq_ns INTEGER, irq_ns INTEGER, unknown_ns INTEGER",
-	.what = "every wait of a task that could run, until it ran on cpu: from a wakeup (by whom) or "
-		"from a preemption; the last seven columns are its parts: see kbarman-report(1), "
-		"--latency",
+	.is = &query_columns_delays,
 	.types = ~0U,
 	.follows = true,
 	.begins = true,

@@ -36,10 +36,6 @@ static void put_task(struct query_walk *walk, struct sqlite3_context *context, i
 
 /* ---- wakeups ---- */
 
-enum {
-	WAKEUP_TID = QUERY_COMMONS, WAKEUP_PID, WAKEUP_TASK, WAKEUP_CPU, WAKEUP_NEW, WAKEUP_CONTEXT,
-};
-
 static int wakeups_rows(struct query_walk *walk)
 {
 	return what_of(walk) == KB_WHAT_WAKING || what_of(walk) == KB_WHAT_WAKING_NEW;
@@ -50,27 +46,22 @@ static void wakeups_column(struct query_walk *walk, struct sqlite3_context *cont
 	const struct kb_event *event = walk->event;
 
 	switch (i) {
-	case WAKEUP_CPU:
+	case QUERY_wakeups_woken_cpu:
 		query_put_u64(context, event->custom_counter.cpu);
 		break;
-	case WAKEUP_NEW:
+	case QUERY_wakeups_new:
 		query_put_i64(context, what_of(walk) == KB_WHAT_WAKING_NEW);
 		break;
-	case WAKEUP_CONTEXT:
+	case QUERY_wakeups_context:
 		query_put_text(context, kb_context_name(event->custom_counter.context));
 		break;
 	default:
-		put_task(walk, context, i, WAKEUP_TID);
+		put_task(walk, context, i, QUERY_wakeups_woken_tid);
 	}
 }
 
 const struct query_table query_wakeups = {
-	.name = "wakeups",
-	.columns = ", woken_tid INTEGER, woken_pid INTEGER, woken_task TEXT, woken_cpu INTEGER, "
-		   "new INTEGER, context TEXT",
-	.what = "every wakeup: tid ran on cpu and woke woken_tid, or was interrupted (context: task, "
-		"softirq, irq, idle); woken_cpu is where that task ran last; new 1: it runs for the "
-		"first time",
+	.is = &query_columns_wakeups,
 	.types = 1U << KB_EVENT_CUSTOM_COUNTER,
 	.seeks = true,
 	.rows = wakeups_rows,
@@ -78,8 +69,6 @@ const struct query_table query_wakeups = {
 };
 
 /* ---- migrations ---- */
-
-enum { MIGRATION_TID = QUERY_COMMONS, MIGRATION_PID, MIGRATION_TASK, MIGRATION_FROM, MIGRATION_TO };
 
 struct migrations {
 	struct kb_task_cpus cpus;
@@ -123,22 +112,19 @@ static void migrations_column(struct query_walk *walk, struct sqlite3_context *c
 	const struct migrations *migrations = walk->state;
 
 	switch (i) {
-	case MIGRATION_FROM:
+	case QUERY_migrations_from_cpu:
 		query_put_i64(context, migrations->from);
 		break;
-	case MIGRATION_TO:
+	case QUERY_migrations_to_cpu:
 		query_put_u64(context, walk->event->custom_counter.cpu);
 		break;
 	default:
-		put_task(walk, context, i, MIGRATION_TID);
+		put_task(walk, context, i, QUERY_migrations_moved_tid);
 	}
 }
 
 const struct query_table query_migrations = {
-	.name = "migrations",
-	.columns = ", moved_tid INTEGER, moved_pid INTEGER, moved_task TEXT, from_cpu INTEGER, "
-		   "to_cpu INTEGER",
-	.what = "every migration: tid ran on cpu while moved_tid went from from_cpu to to_cpu",
+	.is = &query_columns_migrations,
 	.types = ~0U,
 	.begin = migrations_begin,
 	.end = migrations_end,
@@ -147,8 +133,6 @@ const struct query_table query_migrations = {
 };
 
 /* ---- all of them ---- */
-
-enum { DETAIL_WHAT = QUERY_COMMONS, DETAIL_ID, DETAIL_CPU, DETAIL_CONTEXT, DETAIL_VALUE };
 
 static int details_rows(struct query_walk *walk)
 {
@@ -160,19 +144,19 @@ static void details_column(struct query_walk *walk, struct sqlite3_context *cont
 	const struct kb_event *event = walk->event;
 
 	switch (i) {
-	case DETAIL_WHAT:
+	case QUERY_details_what:
 		query_put_text(context, kb_what_name(what_of(walk)));
 		break;
-	case DETAIL_ID:
+	case QUERY_details_about_id:
 		query_put_u64(context, event->custom_counter.id);
 		break;
-	case DETAIL_CPU:
+	case QUERY_details_about_cpu:
 		query_put_u64(context, event->custom_counter.cpu);
 		break;
-	case DETAIL_CONTEXT:
+	case QUERY_details_context:
 		query_put_text(context, kb_context_name(event->custom_counter.context));
 		break;
-	case DETAIL_VALUE:
+	case QUERY_details_value:
 		query_put_u64(context, event->custom_counter.value);
 		break;
 	default:
@@ -181,10 +165,7 @@ static void details_column(struct query_walk *walk, struct sqlite3_context *cont
 }
 
 const struct query_table query_details = {
-	.name = "details",
-	.columns = ", what TEXT, about_id INTEGER, about_cpu INTEGER, context TEXT, value INTEGER",
-	.what = "every record of wakeups, migrations, interrupts, softirqs, frequencies and idle states "
-		"that did not pay, as kbarman dump has it",
+	.is = &query_columns_details,
 	.types = 1U << KB_EVENT_CUSTOM_COUNTER,
 	.seeks = true,
 	.rows = details_rows,
@@ -192,11 +173,6 @@ const struct query_table query_details = {
 };
 
 /* ---- interrupts ---- */
-
-enum {
-	INTERRUPT_NS = QUERY_COMMONS, INTERRUPT_OWN, INTERRUPT_END, INTERRUPT_KIND, INTERRUPT_ID,
-	INTERRUPT_NAME,
-};
 
 /* The handler that the record ends. */
 struct interrupts {
@@ -261,23 +237,24 @@ static void interrupts_column(struct query_walk *walk, struct sqlite3_context *c
 	char name[KB_ORIGIN_NAME];
 
 	switch (i) {
-	case INTERRUPT_NS:
+	case QUERY_interrupts_duration_ns:
 		query_put_u64(context, (uint64_t)tile->end - (uint64_t)tile->began);
 		break;
-	case INTERRUPT_OWN:
+	case QUERY_interrupts_own_ns:
 		query_put_u64(context, tile->own);
 		break;
-	case INTERRUPT_END:
+	case QUERY_interrupts_end_ns:
 		query_put_i64(context, tile->end);
 		break;
-	case INTERRUPT_KIND:
+	case QUERY_interrupts_kind:
 		query_put_text(context, kb_origin_kind(tile->kind));
 		break;
-	case INTERRUPT_ID:
+	case QUERY_interrupts_id:
 		if (origin.id != KB_ORIGIN_ANY)
 			query_put_u64(context, origin.id);
 		break;
-	case INTERRUPT_NAME:
+	case QUERY_interrupts_handler:
+	case QUERY_interrupts_name:
 		kb_origin_name(walk->file->trace, &origin, walk->event->timestamp, name, sizeof(name));
 		query_put_copy(context, name, strlen(name));
 		break;
@@ -287,11 +264,7 @@ static void interrupts_column(struct query_walk *walk, struct sqlite3_context *c
 }
 
 const struct query_table query_interrupts = {
-	.name = "interrupts",
-	.columns = ", ns INTEGER, own_ns INTEGER, end_ns INTEGER, kind TEXT, id INTEGER, name TEXT",
-	.what = "every handler of an interrupt, an IPI or a softirq (kind: irq, ipi, softirq) that has "
-		"ended: own_ns is ns without the interrupts inside of it; tid is the task in whose time "
-		"it ran",
+	.is = &query_columns_interrupts,
 	.types = ~0U,
 	.follows = true,
 	.begins = true,

@@ -12,14 +12,6 @@
 #include "query/query_inside.h"
 #include "query/query_put.h"
 
-enum {
-	PATH_FILE, PATH_TID, PATH_PID, PATH_TASK, PATH_WHAT, PATH_BY, PATH_BY_ID, PATH_BY_NAME,
-	PATH_AT, PATH_NS, PATH_GAP, PATH_OF,
-};
-
-#define COLUMNS	"file INTEGER, tid INTEGER, pid INTEGER, task TEXT, what TEXT, by TEXT, " \
-		"by_id INTEGER, by_name TEXT, at_ns INTEGER, ns INTEGER, gap INTEGER, of TEXT HIDDEN"
-
 struct vtab {
 	struct sql_vtab base;	/* the first member */
 	struct kb_query *query;
@@ -65,7 +57,8 @@ static int best_index(struct sql_vtab *base, struct sql_index_info *info)
 	for (int i = 0; i < info->nr_constraints; i++) {
 		const struct sql_constraint *constraint = &info->constraints[i];
 
-		if (constraint->column != PATH_OF || constraint->op != SQL_EQ || !constraint->usable)
+		if (constraint->column != QUERY_critical_path_of - QUERY_COMMONS ||
+		    constraint->op != SQL_EQ || !constraint->usable)
 			continue;
 		info->usage[i].argument = 1;
 		info->usage[i].omit = 1;
@@ -195,9 +188,9 @@ static void put_by(const struct cursor *cursor, struct sqlite3_context *context,
 
 	if (link->by.kind == KB_TILE_UNKNOWN)
 		return;
-	if (i == PATH_BY) {
+	if (i == QUERY_critical_path_by) {
 		query_put_text(context, kb_origin_kind(link->by.kind));
-	} else if (i == PATH_BY_ID) {
+	} else if (i == QUERY_critical_path_by_id) {
 		if (link->by.id != KB_ORIGIN_ANY)
 			query_put_u64(context, link->by.id);
 	} else {
@@ -212,34 +205,38 @@ static int column(struct sql_cursor *base, struct sqlite3_context *context, int 
 	const struct kb_link *link = &cursor->path->links[cursor->row];
 	struct query_file *file = file_of(cursor);
 
+	i += QUERY_COMMONS;
 	switch (i) {
-	case PATH_FILE:
+	case QUERY_critical_path_file:
 		query_put_i64(context, file->number + 1);
 		break;
-	case PATH_TID:
+	case QUERY_critical_path_tid:
 		query_put_u64(context, link->task_id);
 		break;
-	case PATH_PID:
+	case QUERY_critical_path_pid:
 		query_put_u64(context, query_file_pid(file, link->task_id, link->ticks));
 		break;
-	case PATH_TASK:
+	case QUERY_critical_path_task:
 		query_put_text(context, query_file_task(file, link->task_id, link->ticks));
 		break;
-	case PATH_WHAT:
+	case QUERY_critical_path_what:
 		query_put_text(context, kb_link_name(link->kind));
 		break;
-	case PATH_BY:
-	case PATH_BY_ID:
-	case PATH_BY_NAME:
+	case QUERY_critical_path_by:
+	case QUERY_critical_path_by_id:
+	case QUERY_critical_path_by_name:
 		put_by(cursor, context, link, i);
 		break;
-	case PATH_AT:
+	case QUERY_critical_path_at_ns:
 		query_put_i64(context, link->start);
 		break;
-	case PATH_NS:
+	case QUERY_critical_path_end_ns:
+		query_put_i64(context, link->end);
+		break;
+	case QUERY_critical_path_duration_ns:
 		query_put_u64(context, (uint64_t)link->end - (uint64_t)link->start);
 		break;
-	case PATH_GAP:
+	case QUERY_critical_path_gap:
 		query_put_i64(context, link->in_gap);
 		break;
 	default:
@@ -271,7 +268,7 @@ static const struct sql_module module = {
 
 int query_add_path(struct kb_query *query, struct kb_error *err)
 {
-	return query_add_module(query, "critical_path", COLUMNS,
-				"who waited for whom, back from the end of a task or between two marks: "
-				"critical_path('TASK') or critical_path('FROM..UNTIL')", &module, query, err);
+	const struct query_columns *is = &query_columns_critical_path;
+
+	return query_add_module(query, is->name, is->columns + 2, is->what, &module, query, err);
 }

@@ -15,25 +15,21 @@ static void records_column(struct query_walk *walk, struct sqlite3_context *cont
 		[KB_EVENT_ANNOTATION] = "mark",		[KB_EVENT_HALT] = "halt",
 	};
 
-	if (i == QUERY_COMMONS)
-		query_put_text(context, names[walk->event->type]);
+	if (i != QUERY_records_type)
+		return;
+	query_put_text(context, walk->event->type == KB_EVENT_CUSTOM_COUNTER &&
+		       walk->event->custom_counter.what != KB_WHAT_VALUE ? "detail" :
+		       names[walk->event->type]);
 }
 
 const struct query_table query_records = {
-	.name = "records",
-	.columns = ", type TEXT",
-	.what = "every record; type is sample, switch, value, mark, halt or unknown",
+	.is = &query_columns_records,
 	.types = ALL_TYPES,
 	.seeks = true,
 	.column = records_column,
 };
 
 /* ---- switches ---- */
-
-enum {
-	SWITCH_STATE = QUERY_COMMONS, SWITCH_BLOCKED, SWITCH_NEXT_TID, SWITCH_NEXT_PID,
-	SWITCH_NEXT_TASK, SWITCH_DEPTH,
-};
 
 static void switches_place(struct query_walk *walk)
 {
@@ -54,27 +50,27 @@ static void switches_column(struct query_walk *walk, struct sqlite3_context *con
 	char letter;
 
 	/* Of no task there is no state: a recording begins with who runs. */
-	if (!walk->row.has_task && (i == SWITCH_STATE || i == SWITCH_BLOCKED))
+	if (!walk->row.has_task && (i == QUERY_switches_state || i == QUERY_switches_blocked))
 		return;
 	switch (i) {
-	case SWITCH_STATE:
+	case QUERY_switches_state:
 		letter = kb_state_letter(walk->file->header, event->task_switch.prev_state);
 		query_put_copy(context, &letter, 1);
 		break;
-	case SWITCH_BLOCKED:
+	case QUERY_switches_blocked:
 		query_put_i64(context, event->task_switch.reason == KB_SWITCH_BLOCKED);
 		break;
-	case SWITCH_NEXT_TID:
+	case QUERY_switches_next_tid:
 		query_put_u64(context, event->task_id);
 		break;
-	case SWITCH_NEXT_PID:
+	case QUERY_switches_next_pid:
 		query_put_u64(context, query_file_pid(walk->file, event->task_id, event->timestamp));
 		break;
-	case SWITCH_NEXT_TASK:
+	case QUERY_switches_next_task:
 		query_put_text(context, query_file_task(walk->file, event->task_id,
 							event->timestamp));
 		break;
-	case SWITCH_DEPTH:
+	case QUERY_switches_depth:
 		query_put_u64(context, event->task_switch.nr_chain);
 		break;
 	default:
@@ -83,12 +79,7 @@ static void switches_column(struct query_walk *walk, struct sqlite3_context *con
 }
 
 const struct query_table query_switches = {
-	.name = "switches",
-	.columns = ", state TEXT, blocked INTEGER, next_tid INTEGER, next_pid INTEGER, next_task TEXT, "
-		   "depth INTEGER",
-	.what = "every switch: tid left the CPU, next_tid runs; state is a letter of ps(1), blocked 0 "
-		"if the task could have run on, depth the number of frames; who left is not known where a "
-		"CPU's records begin",
+	.is = &query_columns_switches,
 	.types = 1U << KB_EVENT_TASK_SWITCH,
 	.follows = true,
 	.seeks = true,
@@ -97,8 +88,6 @@ const struct query_table query_switches = {
 };
 
 /* ---- marks ---- */
-
-enum { MARK_TYPE = QUERY_COMMONS, MARK_CHANNEL, MARK_GROUP, MARK_TEXT, MARK_COLOUR };
 
 static void marks_column(struct query_walk *walk, struct sqlite3_context *context, int i)
 {
@@ -109,20 +98,20 @@ static void marks_column(struct query_walk *walk, struct sqlite3_context *contex
 	const struct kb_event *event = walk->event;
 
 	switch (i) {
-	case MARK_TYPE:
+	case QUERY_marks_type:
 		if (event->annotation.type <= KB_ANNOTATION_GROUP)
 			query_put_text(context, types[event->annotation.type]);
 		break;
-	case MARK_CHANNEL:
+	case QUERY_marks_channel:
 		query_put_u64(context, event->annotation.channel);
 		break;
-	case MARK_GROUP:
+	case QUERY_marks_group_id:
 		query_put_u64(context, event->annotation.group);
 		break;
-	case MARK_TEXT:
+	case QUERY_marks_text:
 		query_put_copy(context, event->annotation.text, event->annotation.text_length);
 		break;
-	case MARK_COLOUR:
+	case QUERY_marks_colour:
 		if (event->annotation.colour)
 			query_put_u64(context, event->annotation.colour);
 		break;
@@ -132,18 +121,13 @@ static void marks_column(struct query_walk *walk, struct sqlite3_context *contex
 }
 
 const struct query_table query_marks = {
-	.name = "marks",
-	.columns = ", type TEXT, channel INTEGER, group_id INTEGER, text TEXT, colour INTEGER",
-	.what = "annotations of programs and of kbarman: type is string (on its channel until the "
-		"next one; empty: the end), bookmark, channel or group (these name one)",
+	.is = &query_columns_marks,
 	.types = 1U << KB_EVENT_ANNOTATION,
 	.seeks = true,
 	.column = marks_column,
 };
 
 /* ---- values of series ---- */
-
-enum { SERIES_CHART = QUERY_COMMONS, SERIES_NAME, SERIES_VALUE, SERIES_UNITS };
 
 /* Samples have several values, other records one; what is about something is in other tables. */
 static int series_rows(struct query_walk *walk)
@@ -172,18 +156,18 @@ static void series_column(struct query_walk *walk, struct sqlite3_context *conte
 	const struct kb_series *series = &header->series[id];
 
 	switch (i) {
-	case SERIES_CHART:
+	case QUERY_series_chart:
 		if (series->chart_index < header->nr_charts)
 			query_put_text(context, header->charts[series->chart_index].name);
 		break;
-	case SERIES_NAME:
+	case QUERY_series_series:
 		query_put_text(context, series->name);
 		break;
-	case SERIES_VALUE:
+	case QUERY_series_value:
 		put_value(context, sampled ? event->sample.custom[walk->number].value
 					   : event->custom_counter.value, series->multiplier);
 		break;
-	case SERIES_UNITS:
+	case QUERY_series_units:
 		query_put_text(context, series->units);
 		break;
 	default:
@@ -192,9 +176,7 @@ static void series_column(struct query_walk *walk, struct sqlite3_context *conte
 }
 
 const struct query_table query_series = {
-	.name = "series",
-	.columns = ", chart TEXT, series TEXT, value NUMERIC, units TEXT",
-	.what = "values of series over time: of programs, of files that were polled, and lost records",
+	.is = &query_columns_series,
 	.types = 1U << KB_EVENT_CUSTOM_COUNTER | 1U << KB_EVENT_SAMPLE,
 	.seeks = true,
 	.rows = series_rows,

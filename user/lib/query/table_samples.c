@@ -27,8 +27,6 @@ static const struct kb_frame *look_up(const struct query_walk *walk, uint32_t ta
 
 enum place_column { PLACE_SYMBOL, PLACE_IMAGE, PLACE_KERNEL, PLACE_SOURCE, PLACE_LINE };
 
-#define PLACE_COLUMNS	", symbol TEXT, image TEXT, kernel INTEGER, source TEXT, line INTEGER"
-
 static void put_place(const struct query_walk *walk, struct sqlite3_context *context, uint32_t task_id,
 		      uint64_t pc, int which)
 {
@@ -129,11 +127,6 @@ static void put_weight(const struct query_walk *walk, struct sqlite3_context *co
 
 /* ---- samples ---- */
 
-enum {
-	SAMPLE_WEIGHT = QUERY_COMMONS, SAMPLE_PC, SAMPLE_DEPTH, SAMPLE_IDLE,
-	SAMPLE_PLACE,
-};
-
 static int samples_rows(struct query_walk *walk)
 {
 	int ret = weigh(walk);
@@ -146,34 +139,30 @@ static void samples_column(struct query_walk *walk, struct sqlite3_context *cont
 	const struct kb_event *event = walk->event;
 	const struct kb_frame *frame;
 
-	if (i == SAMPLE_WEIGHT) {
+	if (i == QUERY_samples_weight) {
 		put_weight(walk, context);
 		return;
 	}
 	if (!event->sample.has_pc)
 		return;
 	switch (i) {
-	case SAMPLE_PC:
+	case QUERY_samples_pc:
 		query_put_address(context, event->sample.pc);
 		break;
-	case SAMPLE_DEPTH:
+	case QUERY_samples_depth:
 		query_put_u64(context, kb_chain_depth(event));
 		break;
-	case SAMPLE_IDLE:
+	case QUERY_samples_idle:
 		frame = event->task_id ? NULL : look_up(walk, 0, event->sample.pc);
 		query_put_i64(context, frame && kb_idle_symbol(&frame->symbol));
 		break;
 	default:
-		put_place(walk, context, event->task_id, event->sample.pc, i - SAMPLE_PLACE);
+		put_place(walk, context, event->task_id, event->sample.pc, i - QUERY_samples_symbol);
 	}
 }
 
 const struct query_table query_samples = {
-	.name = "samples",
-	.columns = ", weight INTEGER, pc TEXT, depth INTEGER, idle INTEGER" PLACE_COLUMNS,
-	.what = "every reading of counters; weight is the increase of the counter that samples, NULL "
-		"where it is not known; without a pc it is a reading and no sample; a column for each "
-		"counter follows",
+	.is = &query_columns_samples,
 	.types = 1U << KB_EVENT_SAMPLE,
 	.seeks = true,
 	.readings = true,
@@ -185,8 +174,6 @@ const struct query_table query_samples = {
 };
 
 /* ---- counters ---- */
-
-enum { COUNTER_NAME = QUERY_COMMONS, COUNTER_VALUE, COUNTER_SAMPLED };
 
 static int counters_rows(struct query_walk *walk)
 {
@@ -201,15 +188,16 @@ static void counters_column(struct query_walk *walk, struct sqlite3_context *con
 	uint32_t id;
 
 	switch (i) {
-	case COUNTER_NAME:
+	case QUERY_counters_event:
+	case QUERY_counters_counter:
 		id = kb_names_counter_id(walk->file->names, event->core, walk->number);
 		query_put_kb_text(context, kb_names_counter(walk->file->names, id));
 		break;
-	case COUNTER_VALUE:
+	case QUERY_counters_value:
 		if (event->sample.counters[walk->number] != KB_COUNTER_INVALID)
 			query_put_u64(context, event->sample.counters[walk->number]);
 		break;
-	case COUNTER_SAMPLED:
+	case QUERY_counters_sampled:
 		query_put_i64(context, event->sample.has_pc);
 		break;
 	default:
@@ -218,9 +206,7 @@ static void counters_column(struct query_walk *walk, struct sqlite3_context *con
 }
 
 const struct query_table query_counters = {
-	.name = "counters",
-	.columns = ", counter TEXT, value INTEGER, sampled INTEGER",
-	.what = "the increase of each counter at each reading; sampled 0: the reading has no pc",
+	.is = &query_columns_counters,
 	.types = 1U << KB_EVENT_SAMPLE,
 	.seeks = true,
 	.rows = counters_rows,
@@ -228,8 +214,6 @@ const struct query_table query_counters = {
 };
 
 /* ---- frames ---- */
-
-enum { FRAME_OF = QUERY_COMMONS, FRAME_NUMBER, FRAME_WEIGHT, FRAME_PC, FRAME_PLACE };
 
 static int frames_rows(struct query_walk *walk)
 {
@@ -264,30 +248,27 @@ static void frames_column(struct query_walk *walk, struct sqlite3_context *conte
 	const struct kb_event *event = walk->event;
 
 	switch (i) {
-	case FRAME_OF:
+	case QUERY_frames_of:
 		query_put_text(context, event->type == KB_EVENT_SAMPLE ? "sample" : "switch");
 		break;
-	case FRAME_NUMBER:
+	case QUERY_frames_frame:
 		query_put_u64(context, walk->number);
 		break;
-	case FRAME_WEIGHT:
+	case QUERY_frames_weight:
 		if (event->type == KB_EVENT_SAMPLE)
 			put_weight(walk, context);
 		break;
-	case FRAME_PC:
+	case QUERY_frames_pc:
 		query_put_address(context, kb_chain_pc(event, walk->number));
 		break;
 	default:
 		put_place(walk, context, walk->row.task_id, kb_chain_lookup(event, walk->number),
-			  i - FRAME_PLACE);
+			  i - QUERY_frames_symbol);
 	}
 }
 
 const struct query_table query_frames = {
-	.name = "frames",
-	.columns = ", of TEXT, frame INTEGER, weight INTEGER, pc TEXT" PLACE_COLUMNS,
-	.what = "the call chain of each sample and switch (of) that has one: frame 0 is the innermost "
-		"function; weight is that of the sample",
+	.is = &query_columns_frames,
 	.types = 1U << KB_EVENT_SAMPLE | 1U << KB_EVENT_TASK_SWITCH,
 	.follows = true,
 	.seeks = true,

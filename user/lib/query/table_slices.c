@@ -17,11 +17,6 @@ static int out_of_memory(struct kb_error *err)
 
 /* ---- slices ---- */
 
-enum {
-	SLICE_NS = QUERY_COMMONS, SLICE_END, SLICE_KIND, SLICE_HOW, SLICE_STATE, SLICE_STATE_NAME,
-	SLICE_NEXT, SLICE_LOST, SLICE_REASON,
-};
-
 static const struct kb_slice *slice_of(const struct query_walk *walk)
 {
 	const struct kb_slice *last = walk->state;
@@ -78,36 +73,38 @@ static void slices_column(struct query_walk *walk, struct sqlite3_context *conte
 	const struct kb_slice *slice = slice_of(walk);
 
 	switch (i) {
-	case SLICE_NS:
+	case QUERY_slices_duration_ns:
 		query_put_u64(context, (uint64_t)slice->end - (uint64_t)slice->start);
 		break;
-	case SLICE_END:
+	case QUERY_slices_end_ns:
 		query_put_i64(context, slice->end);
 		break;
-	case SLICE_KIND:
+	case QUERY_slices_kind:
 		query_put_text(context, kinds[slice->kind]);
 		break;
-	case SLICE_HOW:
+	case QUERY_slices_ended:
 		query_put_text(context, hows[slice->how]);
 		break;
-	case SLICE_STATE:
+	case QUERY_slices_idle_state:
+	case QUERY_slices_state:
 		if (slice->kind == KB_SLICE_IDLE)
 			query_put_i64(context, slice->idle_state);
 		break;
-	case SLICE_STATE_NAME:
+	case QUERY_slices_idle_state_name:
+	case QUERY_slices_state_name:
 		if (slice->kind == KB_SLICE_IDLE)
 			query_put_kb_text(context, kb_idle_states_name(&walk->file->states, slice->core,
 								       slice->idle_state));
 		break;
-	case SLICE_NEXT:
+	case QUERY_slices_next_tid:
 		if (slice->how == KB_END_PREEMPTED || slice->how == KB_END_BLOCKED)
 			query_put_u64(context, slice->next_task);
 		break;
-	case SLICE_LOST:
+	case QUERY_slices_records:
 		if (slice->kind == KB_SLICE_LOST)
 			query_put_u64(context, slice->lost);
 		break;
-	case SLICE_REASON:
+	case QUERY_slices_reason:
 		if (slice->kind == KB_SLICE_LOST && slice->reason)
 			query_put_text(context, kb_loss_name(slice->reason - 1U));
 		break;
@@ -117,12 +114,7 @@ static void slices_column(struct query_walk *walk, struct sqlite3_context *conte
 }
 
 const struct query_table query_slices = {
-	.name = "slices",
-	.columns = ", ns INTEGER, end_ns INTEGER, kind TEXT, ended TEXT, state INTEGER, "
-		   "state_name TEXT, next_tid INTEGER, records INTEGER, reason TEXT",
-	.what = "what each CPU did, without gaps: kind is run (of a task; tid 0 is the idle task while "
-		"it is awake), idle (with its state; -1 is unknown) or lost (records are missing; reason is that "
-		"of losses)",
+	.is = &query_columns_slices,
 	.types = ~0U,
 	.follows = true,
 	.seeks = true,
@@ -136,8 +128,6 @@ const struct query_table query_slices = {
 };
 
 /* ---- waits ---- */
-
-enum { WAIT_NS = QUERY_COMMONS, WAIT_END, WAIT_BLOCKED, WAIT_ASLEEP, WAIT_BEGAN };
 
 #define WAITS_MOST	4	/* one record ends at most one for each of its slices */
 
@@ -254,19 +244,19 @@ static void waits_column(struct query_walk *walk, struct sqlite3_context *contex
 	const struct kb_wait *wait = &waits->rows[walk->number];
 
 	switch (i) {
-	case WAIT_NS:
+	case QUERY_waits_duration_ns:
 		query_put_u64(context, wait->ns);
 		break;
-	case WAIT_END:
+	case QUERY_waits_end_ns:
 		query_put_i64(context, (int64_t)((uint64_t)wait->since + wait->ns));
 		break;
-	case WAIT_BLOCKED:
+	case QUERY_waits_blocked:
 		query_put_i64(context, wait->blocked);
 		break;
-	case WAIT_ASLEEP:
+	case QUERY_waits_asleep:
 		query_put_i64(context, wait->asleep);
 		break;
-	case WAIT_BEGAN:
+	case QUERY_waits_began:
 		if (waits->began[walk->number])
 			query_put_u64(context, waits->began[walk->number]);
 		break;
@@ -276,11 +266,7 @@ static void waits_column(struct query_walk *walk, struct sqlite3_context *contex
 }
 
 const struct query_table query_waits = {
-	.name = "waits",
-	.columns = ", ns INTEGER, end_ns INTEGER, blocked INTEGER, asleep INTEGER, began INTEGER",
-	.what = "every wait of a task between two of its runs: blocked 0 if it was preempted, asleep 1 "
-		"if it most likely had nothing to do; cpu is where it began, and began the record of "
-		"that switch, with its frames",
+	.is = &query_columns_waits,
 	.types = ~0U,
 	.follows = true,
 	.begins = true,

@@ -6,15 +6,23 @@
 #include "query/query_inside.h"
 
 static const char *const views[] = {
-	"CREATE VIEW idle AS SELECT file, record, at_ns, cpu, ns, end_ns, ended, state, state_name "
-	"FROM slices WHERE kind = 'idle' -- every halt of a CPU\n",
+	"CREATE VIEW runs AS SELECT file, record, at_ns, end_ns, duration_ns, cpu, tid, pid, task, "
+	"ended, next_tid FROM slices WHERE kind = 'run' -- every run of a task on a CPU\n",
 
-	"CREATE VIEW run_time AS SELECT file, tid, pid, task, sum(ns) AS run_ns, "
-	"count(*) AS slices, max(ns) AS longest_ns FROM slices WHERE kind = 'run' "
+	"CREATE VIEW idle AS SELECT file, record, at_ns, end_ns, duration_ns, cpu, ended, idle_state, "
+	"idle_state_name, state, state_name FROM slices WHERE kind = 'idle' "
+	"-- every halt of a CPU; the last two columns are old names\n",
+
+	"CREATE VIEW gaps AS SELECT file, record, at_ns, end_ns, duration_ns, cpu, records, reason "
+	"FROM slices WHERE kind = 'lost' -- times in which records are missing\n",
+
+	"CREATE VIEW run_time AS SELECT file, tid, pid, task, sum(duration_ns) AS run_ns, "
+	"count(*) AS slices, max(duration_ns) AS longest_ns FROM slices WHERE kind = 'run' "
 	"GROUP BY file, tid ORDER BY run_ns DESC -- time on a CPU, by task\n",
 
-	"CREATE VIEW latency AS SELECT file, tid, pid, task, count(*) AS waits, sum(ns) AS sum_ns, "
-	"median(ns) AS median_ns, percentile(ns, 99) AS p99_ns, max(ns) AS max_ns FROM delays "
+	"CREATE VIEW latency AS SELECT file, tid, pid, task, count(*) AS waits, "
+	"sum(duration_ns) AS sum_ns, median(duration_ns) AS median_ns, "
+	"percentile(duration_ns, 99) AS p99_ns, max(duration_ns) AS max_ns FROM delays "
 	"WHERE NOT preempted GROUP BY file, tid ORDER BY sum_ns DESC "
 	"-- how late tasks ran after wakeups\n",
 
@@ -27,7 +35,7 @@ static const char *const views[] = {
 	"sum(value) FILTER (WHERE event IN ('cycles', 'cpu-cycles')) AS cycles, "
 	"1.0 * sum(value) FILTER (WHERE event IN ('instructions', 'inst_retired')) / "
 	"sum(value) FILTER (WHERE event IN ('cycles', 'cpu-cycles')) AS ipc "
-	"FROM (SELECT file, at_ns, cpu, value, substr(counter, 1, instr(counter || ':', ':') - 1) "
+	"FROM (SELECT file, at_ns, cpu, value, substr(event, 1, instr(event || ':', ':') - 1) "
 	"AS event FROM counters) GROUP BY 1, 2, 3 "
 	"-- instructions per cycle, by CPU and tenth of a second\n",
 };

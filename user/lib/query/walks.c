@@ -76,13 +76,13 @@ static int connect_table(struct sqlite3 *db, void *aux, int argc, const char *co
 	(void)argc;
 	(void)argv;
 	(void)message;
-	ret = query_connect(made->query, db, made->table->name, sizeof(*vtab), out);
+	ret = query_connect(made->query, db, made->table->is->name, sizeof(*vtab), out);
 	if (ret)
 		return ret;
 	vtab = (struct vtab *)*out;
 	vtab->query = made->query;
 	vtab->table = made->table;
-	vtab->nr_columns = count_columns(made->table->columns);
+	vtab->nr_columns = count_columns(made->table->is->columns);
 	estimate(vtab);
 	return SQL_OK;
 }
@@ -433,12 +433,12 @@ static int add_table(struct kb_query *query, struct aux *aux, struct kb_error *e
 
 	if (kb_out_memory(&out))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	kb_out_printf(out, "%s%s", QUERY_COMMON, table->columns);
+	kb_out_printf(out, "%s%s", QUERY_COMMON, table->is->columns);
 	if (table->measures)
-		put_measures(query, table->columns, out);
+		put_measures(query, table->is->columns, out);
 	kb_out_bytes(out, "", 1);
 	ret = kb_out_error(out) ? kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory") :
-	      query_add_module(query, table->name, kb_out_data(out, &size), table->what, &module,
+	      query_add_module(query, table->is->name, kb_out_data(out, &size), table->is->what, &module,
 			       aux, err);
 	kb_out_destroy(out);
 	return ret;

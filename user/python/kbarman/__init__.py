@@ -6,13 +6,13 @@
     capture = kbarman.open("kbarman.cap")
     switches = capture.table("switches")            # columns: memory of the library, not copied
     print(len(switches), sum(switches["blocked"]))
-    array = numpy.asarray(switches["ns"])           # or pyarrow.table(switches)
+    array = numpy.asarray(switches["at_ns"])           # or pyarrow.table(switches)
 
     for part in capture.parts("samples", "idle"):   # of any size, in little memory
         count += len(part["samples"])
 
     for sample in capture.samples():                # one by one, with names
-        print(sample.ns, capture.task_name(sample.tid, sample.ns), sample.frames[0].symbol)
+        print(sample.at_ns, capture.task_name(sample.tid, sample.at_ns), sample.frames[0].symbol)
 
     capture = kbarman.record("make", options=["-a"])
 

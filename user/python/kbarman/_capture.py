@@ -19,7 +19,7 @@ from . import _arrow, _records
 from ._library import (ColumnsOptions, DamageWarning, Error, ErrorStruct, SymbolOptions,
                        TraceOptions, error_of, library, path_bytes)
 from ._records import Frame, Record, Sample, Switch
-from ._tables import SCHEMAS, Part, Table
+from ._tables import SCHEMAS, Part, Table, find_column
 
 # What the first part has of every capture.
 _FIXED = ("header", "facts", "tasks", "images", "series_names", "events", "losses")
@@ -271,7 +271,7 @@ class Capture:
             table, _, name = column.partition(".")
             if table not in SCHEMAS:
                 raise KeyError(f"there is no table '{table}'")
-            if name and name not in [known.name for known in SCHEMAS[table].columns]:
+            if name and find_column(table, name) is None:
                 raise KeyError(f"table '{table}' has no column '{name}'")
         return " ".join(wanted)
 

@@ -99,6 +99,8 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "kb_trace_last": (ctypes.c_int64, [_POINTER]),
     "kb_barman_finding": (_ERROR, [_POINTER, ctypes.c_uint]),
     "kb_columns_tables": (ctypes.POINTER(ColumnTable), [ctypes.POINTER(ctypes.c_uint32)]),
+    "kb_columns_find": (ctypes.c_int, [ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint32),
+                                       ctypes.c_char_p]),
     "kb_columns_create": (ctypes.c_int, [_OUT, _POINTER, ctypes.POINTER(ColumnsOptions), _ERROR]),
     "kb_columns_destroy": (None, [_POINTER]),
     "kb_columns_next": (ctypes.c_int,

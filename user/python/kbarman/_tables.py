@@ -52,6 +52,13 @@ def _schemas() -> dict[str, Schema]:
 SCHEMAS: dict[str, Schema] = _schemas()
 
 
+def find_column(table: str, name: str) -> int | None:
+    """The number of a column by its name, or by the one that it had before: until 1.0."""
+    at = ctypes.c_uint32()
+    library.kb_columns_find(table.encode(), ctypes.byref(at), name.encode())
+    return at.value if at.value < len(SCHEMAS[table].columns) else None
+
+
 class Held:
     """Holds a part of the library as long as anything refers to its memory."""
 
@@ -136,7 +143,7 @@ Values = Union[memoryview, Texts, Lists]
 
 
 class Table:
-    """The rows of a table. table["ns"] is a column; iteration gives the rows as tuples, in the order of
+    """The rows of a table. table["at_ns"] is a column; iteration gives the rows as tuples, in the order of
     `columns`, with words as text. Arrow's libraries take it as it is: pyarrow.table(table),
     polars.DataFrame(table)."""
 
@@ -159,9 +166,14 @@ class Table:
         """The names of the columns that were asked for."""
         return tuple(self._columns)
 
+    def _find(self, name: str) -> tuple[int, Column]:
+        if name not in self._columns and find_column(self.name, name) is not None:
+            name = self._schema.columns[find_column(self.name, name) or 0].name
+        return self._columns[name]
+
     def __getitem__(self, name: str) -> Values:
         if name not in self._values:
-            self._values[name] = self._look(*self._columns[name])
+            self._values[name] = self._look(*self._find(name))
         return self._values[name]
 
     def _look(self, number: int, column: Column) -> Values:
@@ -214,11 +226,11 @@ class Table:
 
     def words(self, name: str) -> tuple[str, ...]:
         """The words of a column that has numbers of words; else ()."""
-        return self._columns[name][1].words
+        return self._find(name)[1].words
 
     def about(self, name: str | None = None) -> str:
         """What the table has, or one of its columns."""
-        return self._columns[name][1].about if name else self._schema.about
+        return self._find(name)[1].about if name else self._schema.about
 
     def __arrow_c_schema__(self) -> object:
         return _arrow.schema(self._held.part, self._schema.number)
