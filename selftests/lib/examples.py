@@ -22,6 +22,8 @@ MENTIONED = re.compile(r"(?:^|[\s(;|&'`])(?:build/)?kbarman ([a-z]+)((?: [^|;&<>
 DEVICE = {"record", "annotate", "snapshot", "flight", "top", "stat", "list", "doctor"}
 # Its commands are those of several machines: selftests/cli/test_fleet_page.py
 FLEET = "docs/fleet.md:"
+# What its commands read, and say: selftests/cli/test_howto.py
+HOWTO = "user/man/kbarman-howto.7:"
 
 
 def of_readme(path):
