@@ -22,7 +22,7 @@ STEPPED = "takes writers nested as chance does not nest them: selftests/ring sin
 PRESENT = "a CPU that was not present at configure: these machines have all there can be"
 STEADY = "these kernels set no frequency, and know one idle state"
 REASONS = {
-    ("kmod/stacks/callchain.c", "read_frame"): "frames of 32-bit programs, which are known on x86 only",
+    ("kmod/stacks/callchain.c", "frames_add_user"): "frames of 32-bit programs, which are known on x86 only",
     ("kmod/stacks/frames_arm64.c", "kbarman_user_place"): "32-bit programs, which this kernel runs none",
     ("kmod/sessions/rings.c", "kbarman_rings_close_short"): "where a counter restarts in a suspend: x86's alone",
     ("kmod/sources/freq.c", "freq_cpu_start"): STEADY,

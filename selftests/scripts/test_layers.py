@@ -376,6 +376,25 @@ def each_function_of_the_module_names_what_it_works_on(tmp):  # pylint: disable=
     none(name for name in functions_of_the_module(ROOT) if "_" not in name)
 
 
+def named_by_tests():
+    """(file, function of the module) for those that tests of the module know by name."""
+    for path, table in (("selftests/bench/switch/sections.c", r"entries\[\] = \{(.*?)\};"),
+                        ("selftests/vm/uninterrupted.py", r"PATHS = \[(.*?)^\]"),
+                        ("selftests/debug/coverage.py", r"REASONS = \{(.*?)^\}")):
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            text = re.search(table, file.read(), re.M | re.S)[1]
+        for name in re.findall(r'"(\w+)"(?!:)', re.sub(r'\("(?:lock|entry|off)"', "", text)):
+            yield path, name
+
+
+def functions_that_tests_name_are_there(tmp):  # pylint: disable=unused-argument
+    source = "\n".join(text for path, text in Source(ROOT, "kmod").text.items() if path.startswith("kmod/"))
+    named = list(named_by_tests())
+    assert len(named) > 60, named
+    none(f"{path}: {name}()" for path, name in named
+         if not re.search(rf"^(?:static |[a-z])[^;=()]*\b{name}\(", source, re.M))
+
+
 # ---- whether it would find what it looks for ----
 
 def plant(tmp, files):

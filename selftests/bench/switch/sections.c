@@ -36,8 +36,8 @@ static const char *const entries[] = {
 	/* perf, irq_work, calls from other CPUs */
 	"on_sched_switch_count", "on_counts_tick", "counters_take_last",
 	"kbarman_pmu_overflow", "kbarman_pmu_overflow_chain", "collector_kick", "maps_kick",
-	"wake_pollers", "sched_record_current", "idle_record_now", "counters_tell_if_lost",
-	"cpu_identify", "gate_open", "gate_close", "freq_record_first",
+	"wake_pollers", "cpu_begin_here", "ring_close_here", "ring_drop_records", "turn_take_last",
+	"turn_take_first", "counters_tell_if_lost", "cpu_identify", "freq_record_first",
 	/* kprobes: with interrupts off where ftrace does not call them */
 	"on_mmap", "on_move",
 };
