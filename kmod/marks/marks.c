@@ -164,7 +164,7 @@ static void marking_put(const struct marking *it, struct kbarman_session *sessio
 }
 
 /* For a program's mark: it goes to every session. The sessions keep their rows of its series. */
-static int marking_put_everywhere(struct marking *it)
+static int mark_write_all_sessions(struct marking *it)
 {
 	struct kbarman_session *session;
 
@@ -191,7 +191,7 @@ static bool series_is_good(const struct kbarman_session *session, u32 series)
 }
 
 /* For a mark of the session's owner: it goes to this session, and its series is a row there. */
-static int marking_put_there(struct marking *it, struct kbarman_session *session)
+static int mark_write_one_session(struct marking *it, struct kbarman_session *session)
 {
 	if (!READ_ONCE(session->marks_recording))
 		return 0;
@@ -210,7 +210,8 @@ static int mark_record(const struct kbarman_mark *mark, const char *text,
 	int error;
 
 	preempt_disable();
-	error = marks->only ? marking_put_there(&it, marks->only) : marking_put_everywhere(&it);
+	error = marks->only ? mark_write_one_session(&it, marks->only) :
+			      mark_write_all_sessions(&it);
 	preempt_enable();
 	return error;
 }

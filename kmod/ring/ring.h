@@ -13,10 +13,10 @@
  *
  * Who publishes. The outermost writer is the one whose block begins at `commit`: everything in
  * front of it was published when it reserved. As long as it has not published, `w` is not `commit`,
- * and everyone who comes in is nested: his block begins behind `commit`, and he leaves it to the
- * outermost writer. So `commit` tells each writer which one he is, when he reserves and when he
- * commits. A writer that has not reserved yet, or finds no room, leaves no trace: those that
- * interrupt him are outermost themselves.
+ * and each writer that comes in is nested: its block begins after `commit`, and the outermost writer
+ * publishes it. So `commit` tells each writer which one it is, when it reserves and when it commits.
+ * A writer that has not reserved yet, or finds no room, leaves no trace: those that interrupt it
+ * are outermost themselves.
  *
  * The clock. A writer loads where its block would begin, then reads the clock, then exchanges `w`.
  * A writer that comes in between and reserves has a later time, and the exchange fails. A CPU may
@@ -32,7 +32,8 @@
  *	read_offset <= commit <= w <= read_offset + size
  *	`limit` and `short_limit` are at most `size` in front of `w`. A writer that was interrupted
  *	may store what is older by as much as others wrote meanwhile: too low, and whoever finds
- *	it too low renews it. That one of the short ways is closed is renewed in each page
+ *	it too low renews it. On every page change one of `short_limit` and `called_limit` is
+ *	set to at most `commit`, which disables that short path
  *	a block has at most an eighth of `size`, which is at most a quarter of the range
  *
  * A reader loads write_offset first, as `end`, and read_offset then, as `start`. Either start is

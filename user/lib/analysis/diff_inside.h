@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a differ is, for tests that make captures of it without files. */
+/* Private struct kb_differ, shown to tests: they make captures of it without files. */
 #ifndef KB_LIB_ANALYSIS_DIFF_INSIDE_H
 #define KB_LIB_ANALYSIS_DIFF_INSIDE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The waits of kbarman/latency.h one by one, in the order in which they end, for who makes the walk:
- * the same ones that kb_latency_create() adds up.
+ * Calls back for each wait that kb_latency_create() would count, in the order in which they end,
+ * while somebody else walks over the records.
  */
 #ifndef KB_LIB_ANALYSIS_LATE_WAITS_H
 #define KB_LIB_ANALYSIS_LATE_WAITS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tables of `convert --to parquet` and their columns: what they are in the files, and from which
- * column of kbarman/columns.h they come. kbarman-formats(5) describes them for users.
+ * column of kbarman/columns.h they come. kbarman-parquet(5) describes them for users.
  */
 #ifndef KB_LIB_EXPORT_PARQUET_TABLES_H
 #define KB_LIB_EXPORT_PARQUET_TABLES_H

@@ -11,9 +11,9 @@
 #define FRAME_MAX	512U	/* bytes of a frame of assembly code */
 
 /*
- * The caller's SP. Where the link register is saved at the CFA or above, the table has forgotten what
- * was pushed before: that of ld.so for functions that are bound when they are called (glibc of arm64
- * up to 2.36) does not count the two words of the PLT.
+ * The caller's SP. The lazy-binding stub of ld.so (arm64, glibc up to 2.36) has a wrong table: its CFA
+ * lacks the two words that the PLT pushed. It shows in a link register that is saved at the CFA or
+ * above.
  */
 static uint64_t find_caller_sp(const struct walk *walk, const struct kb_unwind_step *rule)
 {
