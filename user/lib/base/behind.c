@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * A queue of pieces, written in order by one thread. A piece without bytes is a sync. The first
- * error is kept. After it the queue is emptied without writing, because data behind a hole are
+ * error is kept. After it the queue is emptied without writing, because data after a hole are
  * useless.
  */
 #include <errno.h>

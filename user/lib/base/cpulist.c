@@ -7,7 +7,7 @@
 
 #include <kbarman/cpulist.h>
 
-/* Parse one number and move @text behind it. strtoul() alone would accept signs and spaces. */
+/* Parse one number and move @text after it. strtoul() alone would accept signs and spaces. */
 static bool parse_cpu(const char **text, unsigned long *cpu)
 {
 	char *end;

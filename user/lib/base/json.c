@@ -16,7 +16,7 @@
 #define NUMBER_BYTES	32U	/* of any integer or double */
 #define SHORT_TEXT	256U	/* written at once if no character needs an escape */
 
-/* Write comma, key and colon, and reserve @room bytes behind them; NULL after an error. */
+/* Write comma, key and colon, and reserve @room bytes after them; NULL after an error. */
 static uint8_t *put_key(struct kb_json *json, const char *key, size_t length, size_t room)
 {
 	uint8_t *at = kb_out_reserve(json->out, length + 8 + room);

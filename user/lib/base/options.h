@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Structs of options grow. Callers say the size of the struct that they were built with: what is
- * behind it is zero, the default. What this library does not know must be zero.
+ * after it is zero, the default. What this library does not know must be zero.
  */
 #ifndef KB_LIB_BASE_OPTIONS_H
 #define KB_LIB_BASE_OPTIONS_H

@@ -12,7 +12,7 @@ static inline double kb_percent(uint64_t part, uint64_t whole)
 }
 
 /*
- * The escape sequence in front of a share, which KB_COLOR_END ends. NULL: no colour. The limits are
+ * The escape sequence before a share, which KB_COLOR_END ends. NULL: no colour. The limits are
  * those of perf: green from 0.5 %, red from 5 %.
  */
 #define KB_COLOR_END	"\033[m"

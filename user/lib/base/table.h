@@ -26,7 +26,7 @@ struct kb_table {
 void kb_table_init(struct kb_table *table, uint32_t row_size, uint32_t key_words);
 void kb_table_release(struct kb_table *table);
 
-/* The row with @key. A new row is zero behind its key. NULL without memory. */
+/* The row with @key. A new row is zero after its key. NULL without memory. */
 void *kb_table_get(struct kb_table *table, const uint64_t *key);
 
 /* The same, NULL if there is no such row. */

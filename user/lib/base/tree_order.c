@@ -22,7 +22,7 @@ static int by_parent(const void *left, const void *right, void *context)
 
 /*
  * Turn siblings that stand together, sorted by parent, into depth-first order. The position of a
- * node is its parent's position plus the sizes of the subtrees in front of it.
+ * node is its parent's position plus the sizes of the subtrees before it.
  */
 static void arrange(const uint32_t *parents, uint32_t nr, const uint32_t *sorted, uint32_t *size,
 		    uint32_t *next, uint32_t *order)

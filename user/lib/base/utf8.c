@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Text of unknown quality; see utf8.h. This implements table 3-7 of the Unicode standard
- * ("well-formed UTF-8 byte sequences"): only the byte behind the lead byte has ranges that
+ * ("well-formed UTF-8 byte sequences"): only the byte after the lead byte has ranges that
  * depend on the lead byte.
  */
 #include <string.h>

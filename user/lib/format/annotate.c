@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The Annotate encoder. It writes each message behind five bytes that are reserved for marker
+ * The Annotate encoder. It writes each message after five bytes that are reserved for marker
  * and length. It reserves room for the longest form of a message first, so a message is in the
  * output completely or not at all.
  */
@@ -122,7 +122,7 @@ static uint8_t *put_job(uint8_t *at, const struct kb_annotate_job *job)
 	return put_text(put_deps(kb_annotate_put_job(at, job, &start), job), job->name);
 }
 
-/* Write everything behind the length, except the image; NULL: no such type. */
+/* Write everything after the length, except the image; NULL: no such type. */
 static uint8_t *put_body(uint8_t *at, const struct kb_annotate_message *m)
 {
 	struct kb_leb when;

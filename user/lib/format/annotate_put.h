@@ -3,7 +3,7 @@
  * The frequent messages, for encoders that know the type of what they write. The bytes are
  * those of kb_annotate_write(), without filling a struct. Each function writes the fields of a
  * message to @at, between kb_annotate_begin() and kb_annotate_end(), and returns the position
- * behind them.
+ * after them.
  */
 #ifndef KB_LIB_FORMAT_ANNOTATE_PUT_H
 #define KB_LIB_FORMAT_ANNOTATE_PUT_H
@@ -21,13 +21,13 @@
 /* Room for any message without its texts, lists and image. */
 #define KB_ANNOTATE_FIXED	(KB_ANNOTATE_START + 16 * KB_LEB64_MAX)
 
-/* Length of a client's setup: version 3 added a byte behind the pid. */
+/* Length of a client's setup: version 3 added a byte after the pid. */
 static inline size_t kb_annotate_setup_bytes(int32_t version)
 {
 	return KB_ANNOTATE_SETUP_BYTES - (version < 3);
 }
 
-/* Write the setup of a stream of any version to @at. Returns the position behind it. */
+/* Write the setup of a stream of any version to @at. Returns the position after it. */
 static inline uint8_t *kb_annotate_put_setup(uint8_t *at, const struct kb_annotate_setup *setup)
 {
 	uint32_t ids[2] = { htole32((uint32_t)setup->tid), htole32((uint32_t)setup->pid) };

@@ -18,7 +18,7 @@ struct barman_clock {
 	uint64_t multiplier;		/* fraction in lowest terms */
 	uint64_t divisor;
 	uint64_t reciprocal;		/* floor(multiplier * 2^shift / divisor) */
-	uint64_t limit;			/* ticks behind base up to which the estimate works */
+	uint64_t limit;			/* ticks after base up to which the estimate works */
 	unsigned int shift;
 };
 

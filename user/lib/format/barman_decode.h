@@ -12,7 +12,7 @@
 #include "format/barman_inside.h"
 
 /*
- * Decode the call chain behind a base record into b->chain. Returns the number of addresses. A
+ * Decode the call chain after a base record into b->chain. Returns the number of addresses. A
  * chain is optional: an invalid one is a finding, and the record is valid without it.
  */
 static kb_always_inline uint32_t decode_chain(struct kb_barman *b, const struct kb_event *event,
@@ -25,7 +25,7 @@ static kb_always_inline uint32_t decode_chain(struct kb_barman *b, const struct 
 	if (left < sizeof(struct bm_kbarman_callchain))
 		return 0;
 	nr = kb_load32(at, swap);
-	/* A stack behind the chain is for who records: see uapi/barman_v2.h. */
+	/* A stack after the chain is for who records: see uapi/barman_v2.h. */
 	nr_kernel = kb_load32(at + 4, swap) & ~BM_KBARMAN_CHAIN_STACK;
 	if (nr > (left - 8) / word || nr > BARMAN_CHAIN_MAX || nr_kernel > nr) {
 		barman_finding(b, event->offset, "a call chain of %" PRIu32 " addresses, %" PRIu32
@@ -147,7 +147,7 @@ static kb_always_inline bool decode_annotation(const struct kb_barman *b, struct
 	return true;
 }
 
-/* What a value is about, which is behind the record: @left bytes. Optional, like a chain. */
+/* What a value is about, which is after the record: @left bytes. Optional, like a chain. */
 static kb_always_inline void decode_detail(struct kb_event *event, const uint8_t *at, uint64_t left,
 					   bool swap)
 {

@@ -17,7 +17,7 @@
 #define BARMAN_STATES_FACT	"kbarman.states="
 #define BARMAN_FILE_MAX		96U	/* longest "MAJOR:MINOR:INODE:SIZE:MTIME" */
 
-/* The file in front of the name at @ptr of the string table; empty if there is none. */
+/* The file before the name at @ptr of the string table; empty if there is none. */
 static inline struct kb_text barman_file_of(const char *strings, uint32_t ptr)
 {
 	const size_t length = sizeof(BARMAN_FILE_FACT) - 1;

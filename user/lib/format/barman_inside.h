@@ -47,7 +47,7 @@ struct kb_barman {
 	struct kb_source source;
 	struct barman_clock clock;
 	char *strings;			/* header.strings, owned by the reader */
-	uint32_t *counter_types;	/* of all cores, one behind the other */
+	uint32_t *counter_types;	/* of all cores, one after the other */
 	const char **facts;		/* strings that begin with "kbarman." */
 	size_t nr_facts;
 

@@ -491,7 +491,7 @@ static int sync_output(struct kb_barman_writer *writer)
 	return ret ? ret : barman_write_header(writer);
 }
 
-/* The end: data, sync, header. Afterwards the file's position is behind the capture. */
+/* The end: data, sync, header. Afterwards the file's position is after the capture. */
 static int finish_output(struct kb_barman_writer *writer, bool compact)
 {
 	uint64_t data;
@@ -537,7 +537,7 @@ static int finish_output(struct kb_barman_writer *writer, bool compact)
 	data = writer->ring
 		       ? writer->write < writer->ring_bytes ? writer->write : writer->ring_bytes
 		       : writer->flushed;
-	/* An earlier sync may have written data behind the new end. */
+	/* An earlier sync may have written data after the new end. */
 	if (ftruncate(writer->fd, writer->base + writer->places.end + data))
 		return io_error(writer, errno);
 	lseek(writer->fd, writer->base + writer->places.end + data, SEEK_SET);

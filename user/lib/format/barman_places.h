@@ -56,7 +56,7 @@ struct barman_shape {
 /* A missing table has the place of what follows it. */
 struct barman_places {
 	uint64_t pmus, pmu_bytes;
-	uint64_t tasks;			/* num_task_entries; its rows are 4 bytes behind */
+	uint64_t tasks;			/* num_task_entries; its rows are 4 bytes after */
 	uint64_t maps, map_bytes;	/* num_mmap_layout_entries; bytes of a row */
 	uint64_t charts;		/* num_custom_charts */
 	uint64_t series;		/* the rows */

@@ -70,7 +70,7 @@ static int open_capture(struct kb_barman *barman, struct kb_error *err)
 		return kb_error_set(err, ret, KB_NO_OFFSET, "%s: out of memory",
 				    barman->source.name);
 	barman_cursor_init(barman);
-	/* The end of a wrapped ring stands in front of its beginning. */
+	/* The end of a wrapped ring stands before its beginning. */
 	if (barman->nr_segments > 1)
 		return kb_source_spool(&barman->source, err);
 	return 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reads a capture that was cut off. The recorder updates the header only from time to time, so
- * blocks may stand behind those that the header counts. The last blocks may be missing or
+ * blocks may stand after those that the header counts. The last blocks may be missing or
  * incomplete, or be bytes that were never written. This walks over the blocks once and lets the
- * reader end behind the last whole one.
+ * reader end after the last whole one.
  *
  * Blocks that the header counts were whole when it was written: among these a record that can't
  * be decoded is skipped, as usual. Behind them, the first such record is the end.
@@ -73,7 +73,7 @@ static int walk(struct kb_barman *barman, uint64_t *at, uint64_t end, bool stric
 }
 
 /*
- * Whether there may be blocks behind the store: in one that grows, as the recorder's does. A
+ * Whether there may be blocks after the store: in one that grows, as the recorder's does. A
  * store of fixed length that is not full has old data there.
  */
 static bool grows(const struct kb_barman *barman)
@@ -115,7 +115,7 @@ int kb_barman_salvage(struct kb_barman *barman, struct kb_salvage *salvage, stru
 		return kb_error_set(err, ret, KB_NO_OFFSET, "%s: can't be read twice",
 				    barman->source.name);
 	ret = kb_source_spool(&barman->source, err);
-	/* An empty store has no segment, but there may be blocks behind it. */
+	/* An empty store has no segment, but there may be blocks after it. */
 	if (!barman->nr_segments)
 		barman->segments[barman->nr_segments++] = (struct barman_segment){
 			barman->header.buffer_start, barman->header.buffer_start };

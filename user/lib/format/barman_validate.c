@@ -200,7 +200,7 @@ static void make_type_rules(struct rules *rules, const struct kb_barman *barman)
 	rules->count[SWITCH] = ONE_RECORD | ONE_SWITCH;
 	rules->keep[SAMPLE] = 0xffffffff;
 	rules->wrong[SAMPLE] = barman->has_custom ? 0xffffffff00000000 : 0;
-	rules->lengths[SAMPLE] = 8;	/* a chain has at least 8 bytes behind the counters */
+	rules->lengths[SAMPLE] = 8;	/* a chain has at least 8 bytes after the counters */
 	rules->count[SAMPLE] = ONE_RECORD;
 	rules->sample[SAMPLE] = 1;
 }
@@ -263,7 +263,7 @@ struct fast {
 	struct of_core *core;
 };
 
-/* Whether the block at @at has a fast record; it ends in front of @at + word + rules->longest. */
+/* Whether the block at @at has a fast record; it ends before @at + word + rules->longest. */
 static kb_always_inline bool load_fast(const struct rules *rules, const uint8_t *at,
 				       unsigned int word, bool swap, struct fast *fast)
 {
@@ -281,8 +281,8 @@ static kb_always_inline bool load_fast(const struct rules *rules, const uint8_t 
 }
 
 /*
- * Check fast records from @at on: at most RECORDS of them, and none that ends behind @end. Returns
- * where it has stopped, which may be in front of a record that is not fast. In a @second half the
+ * Check fast records from @at on: at most RECORDS of them, and none that ends after @end. Returns
+ * where it has stopped, which may be before a record that is not fast. In a @second half the
  * first timestamp of each core is noted.
  *
  * All sums are of this function alone, so that they are in registers, and the fields of records are
@@ -294,7 +294,7 @@ validate_fast(const struct kb_barman *barman, struct kb_validation *sum, const s
 {
 	const struct rules rules = *all;
 	uint64_t heads = 0, times = 0, bodies = 0, counts = 0;
-	/* So many bytes have at most RECORDS records, and behind them is room for one. */
+	/* So many bytes have at most RECORDS records, and after them is room for one. */
 	const size_t most = (RECORDS - 1) * (size_t)(word + FAST_BYTES), room = (size_t)(end - at);
 	const uint8_t *last, *samples[RECORDS];
 	size_t nr = 0;
@@ -412,7 +412,7 @@ static void join_half(const struct half *half, struct kb_validation *sum, struct
 
 /* ---- a window ---- */
 
-/* Check the records that end in front of @end. Returns where it has stopped. */
+/* Check the records that end before @end. Returns where it has stopped. */
 static kb_always_inline const uint8_t *
 validate_part(struct kb_barman *barman, struct kb_validation *sum, struct rules *rules,
 	      const uint8_t *at, const uint8_t *end, unsigned int word, bool swap,

@@ -337,7 +337,7 @@ int kb_barman_writer_task(struct kb_barman_writer *writer, const struct kb_task 
 	return ret;
 }
 
-/* The image of a row, with the file in front of it if that is known. */
+/* The image of a row, with the file before it if that is known. */
 static int image_field(struct kb_barman_writer *writer, const struct kb_map *map, uint32_t *ptr)
 {
 	char *string;

@@ -65,7 +65,7 @@ static inline uint8_t *barman_header_field(struct kb_barman_writer *w, uint64_t 
 }
 
 /*
- * Reserve a block with @length bytes behind the length word, and write the length word. NULL
+ * Reserve a block with @length bytes after the length word, and write the length word. NULL
  * with *@error set: -E2BIG, -ENOSPC (a linear buffer of given length is full) or the error of
  * the file.
  */

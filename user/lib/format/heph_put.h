@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Parts of a Heph packet, for encoders that know the shape of their packets and do not need a
- * struct kb_heph_event. Each function writes to @at and returns the position behind.
+ * struct kb_heph_event. Each function writes to @at and returns the position after it.
  */
 #ifndef KB_LIB_FORMAT_HEPH_PUT_H
 #define KB_LIB_FORMAT_HEPH_PUT_H
@@ -40,7 +40,7 @@ static inline uint8_t *kb_heph_put_text(uint8_t *at, const char *text, uint16_t 
 	return at + length;
 }
 
-/* Write everything in front of the description. kb_heph_put_size() sets the size at the end. */
+/* Write everything before the description. kb_heph_put_size() sets the size at the end. */
 static inline uint8_t *kb_heph_put_start(uint8_t *at, uint32_t stream, uint32_t counter,
 					 uint64_t substream, uint64_t start, uint64_t end)
 {

@@ -45,7 +45,7 @@ static inline uint64_t kb_leb_spread56(uint64_t value)
 
 /*
  * Write @value in as few bytes as possible. There must be room for KB_LEB64_MAX. Returns the
- * position behind. Most numbers have few groups and are spread without a loop.
+ * position after it. Most numbers have few groups and are spread without a loop.
  */
 static inline uint8_t *kb_leb_put(uint8_t *at, int64_t value)
 {
@@ -124,7 +124,7 @@ enum kb_leb_result {
 };
 
 /*
- * Read a packed32 (@bits 32) or packed64 (@bits 64) at *@at, before @end. *@at moves behind it
+ * Read a packed32 (@bits 32) or packed64 (@bits 64) at *@at, before @end. *@at moves after it
  * unless the result is KB_LEB_TRUNCATED or KB_LEB_TOO_BIG.
  */
 enum kb_leb_result kb_leb_get(const uint8_t **at, const uint8_t *end, unsigned int bits,

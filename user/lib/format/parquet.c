@@ -137,7 +137,7 @@ static void write_page(struct kb_parquet *parquet, struct kb_parquet_chunk *chun
 	chunk->packed += kb_out_count(parquet->out) - begin;
 }
 
-/* Levels of at most 1, behind their length in bytes. */
+/* Levels of at most 1, after their length in bytes. */
 static void put_levels(struct kb_out *page, const uint32_t *levels, size_t nr)
 {
 	uint64_t begin = kb_out_count(page);
@@ -153,7 +153,7 @@ static void put_levels(struct kb_out *page, const uint32_t *levels, size_t nr)
 			   KB_SWAP_LE);
 }
 
-/* A level for each value of a list, and for each empty list: is it behind another one; is it a value? */
+/* A level for each value of a list, and for each empty list: is it after another one; is it a value? */
 static int put_list_levels(struct kb_parquet_work *work, const struct kb_parquet_values *values,
 			   uint64_t rows, struct kb_parquet_chunk *chunk)
 {

@@ -9,7 +9,7 @@
 #define MINIBLOCKS	4U	/* parts of it, with a width each */
 #define MINI		(BLOCK / MINIBLOCKS)
 
-/* Bits one behind the other, the lowest ones first. */
+/* Bits one after the other, the lowest ones first. */
 struct packer {
 	uint8_t *at;
 	uint64_t bits;
@@ -76,7 +76,7 @@ void kb_parquet_put_hybrid(struct kb_out *out, const uint32_t *values, size_t nr
 
 		while (end < nr && values[end] == values[at])
 			end++;
-		/* the run gives up what completes the group in front of it */
+		/* the run gives up what completes the group before it */
 		if (end - at >= fill + GROUP) {
 			put_groups(out, values + from, at + fill - from, width);
 			put_run(out, values[at], end - at - fill, width);
@@ -89,7 +89,7 @@ void kb_parquet_put_hybrid(struct kb_out *out, const uint32_t *values, size_t nr
 
 /* ---- deltas ---- */
 
-/* Up to BLOCK values behind values[-1]. Differences wrap, so they fit into 64 bits. */
+/* Up to BLOCK values after values[-1]. Differences wrap, so they fit into 64 bits. */
 static uint8_t *put_block(uint8_t *at, const uint64_t *values, size_t nr)
 {
 	uint64_t deltas[BLOCK] = { 0 };

@@ -2,7 +2,7 @@
 /*
  * The wire format of protocol buffers, for encoders that know the shape of their messages. Each
  * function writes one field to @at, where there must be room for it, and returns the position
- * behind. No message is built in memory: its length is written, in a form of fixed size, when
+ * after it. No message is built in memory: its length is written, in a form of fixed size, when
  * its end is known. Source: "Encoding" in the documentation of protocol buffers.
  */
 #ifndef KB_LIB_FORMAT_PROTOBUF_H

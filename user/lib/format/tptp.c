@@ -80,7 +80,7 @@ uint32_t kb_tptp_message_depth(const struct kb_tptp_message *message)
 {
 	const struct kb_tptp_table *table = message->table;
 
-	/* String[] and Long[] must be the last two rows, behind stackDepth. */
+	/* String[] and Long[] must be the last two rows, after stackDepth. */
 	if (table->nr_fields < 3 ||
 	    table->fields[table->nr_fields - 1].type != KB_TPTP_TYPE_LONGS)
 		return 0;

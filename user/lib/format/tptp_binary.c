@@ -65,7 +65,7 @@ static inline uint8_t *put_header(uint8_t *p, const struct tptp_plan *plan, size
 #define PUT_LONG(v, i)		(kb_store64(p, (uint64_t)v[i].number, swap), p += 8)
 #define PUT_TIME(v, i)		PUT_LONG(v, i)
 #define PUT_STRING(v, i)	(*p++ = 0, trouble |= v[i].string.length)
-/* both arrays must be empty: stackDepth in front of them is 0 */
+/* both arrays must be empty: stackDepth before them is 0 */
 #define PUT_STRINGS(v, i)	(trouble |= (uint64_t)v[(i) - 1].number)
 #define PUT_LONGS(v, i)		((void)0)
 
@@ -282,7 +282,7 @@ get_message(struct kb_tptp *tptp, const struct tptp_plan *plan, struct cursor *c
 				return -EBADMSG;
 			value->number = *c->p++;
 			break;
-		case KB_TPTP_TYPE_STRINGS:	/* together with the Long[] behind it */
+		case KB_TPTP_TYPE_STRINGS:	/* together with the Long[] after it */
 			ret = get_arrays(tptp, c, values[i - 1].number);
 			if (ret)
 				return ret;

@@ -18,10 +18,10 @@
 /* ---- plans ---- */
 
 #define TPTP_HEADER_BYTES	12	/* of the file */
-#define TPTP_MESSAGE_BYTES	6	/* u16 id, u32 length: in front of each message */
+#define TPTP_MESSAGE_BYTES	6	/* u16 id, u32 length: before each message */
 #define TPTP_MAX_ID		32767
 
-/* What XML has in front of a value; it is copied with a fixed size. */
+/* What XML has before a value; it is copied with a fixed size. */
 #define TPTP_PREFIX_BYTES	32
 
 struct tptp_prefix {

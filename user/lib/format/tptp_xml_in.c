@@ -181,7 +181,7 @@ static int skip_reference(struct kb_tptp *tptp, struct kb_error *err)
 }
 
 /*
- * Skip text. Returns 1 with a < at the start of the window and the byte behind it available, 0
+ * Skip text. Returns 1 with a < at the start of the window and the byte after it available, 0
  * at the end of the input, or a negative errno.
  */
 static int skip_text(struct kb_tptp *tptp, struct kb_error *err)
@@ -379,7 +379,7 @@ static int get_arrays(struct kb_tptp *tptp, const struct tptp_plan *plan,
 }
 
 /*
- * The field of an attribute. Mostly it is the field behind the last one, in the writer's order.
+ * The field of an attribute. Mostly it is the field after the last one, in the writer's order.
  */
 static int find_field(const struct tptp_plan *plan, const struct kb_text *name,
 		      unsigned int *expected)

@@ -76,7 +76,7 @@ static kb_always_inline void kb_store_word(void *to, uint64_t v, unsigned int si
 }
 
 /*
- * A cursor for input that may end anywhere. Reads behind the end give 0 and set `short_read`,
+ * A cursor for input that may end anywhere. Reads after the end give 0 and set `short_read`,
  * so that one check is enough for a series of reads.
  */
 struct kb_cursor {

@@ -7,7 +7,7 @@
  *	struct kb_answer_head
  *	struct kb_answer_segment[nr_segments]
  *	struct kb_answer_symbol[nr_symbols]
- *	the names of the symbols, in their order, each with a zero behind it
+ *	the names of the symbols, in their order, each with a zero after it
  *	struct kb_answer_symbol[nr_functions], which may have empty names
  *	the names of the functions, in the same way
  *	the block of unwind rows (unwind/rows.h)

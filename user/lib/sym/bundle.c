@@ -130,7 +130,7 @@ struct reader {
 	bool skips;			/* the image was there before: skip its lines */
 };
 
-/* Parse a hexadecimal number and the blank behind it. */
+/* Parse a hexadecimal number and the blank after it. */
 static bool take_number(const char **at, uint64_t *number)
 {
 	char *end;

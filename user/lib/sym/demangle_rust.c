@@ -15,7 +15,7 @@
 #define MAX_STEPS	10000
 
 struct parser {
-	const char *start, *at, *end;	/* start: behind "_R" */
+	const char *start, *at, *end;	/* start: after "_R" */
 	struct kb_rust_text text;
 	unsigned int depth, steps;
 	uint64_t lifetimes;		/* that are bound where the parser is */
@@ -569,7 +569,7 @@ static void put_type(struct parser *parser)
 	leave(parser);
 }
 
-/* Read hexadecimal digits and the '_' behind them. Returns their number. */
+/* Read hexadecimal digits and the '_' after them. Returns their number. */
 static size_t read_digits(struct parser *parser, uint64_t *value)
 {
 	const char *digits = parser->at;

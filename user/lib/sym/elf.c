@@ -124,7 +124,7 @@ static int load_sections(struct loader *loader)
 	return 0;
 }
 
-/* Whether @text, behind '@', is a version. Where nobody says which there are, it looks like one. */
+/* Whether @text, after '@', is a version. Where nobody says which there are, it looks like one. */
 static bool is_version(const struct loader *loader, const char *text, size_t length)
 {
 	static const char small[] = "abcdefghijklmnopqrstuvwxyz_.",

@@ -21,7 +21,7 @@ struct finder {
 	Elf *elf;
 	struct kb_symtab *out;
 	const struct kb_unwind_functions *functions;
-	size_t next;		/* the first function that ends behind the last section */
+	size_t next;		/* the first function that ends after the last section */
 	uint64_t end;		/* of that section */
 };
 

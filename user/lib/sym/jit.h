@@ -40,11 +40,11 @@ struct kb_jit {
 	uint32_t nr_codes, max_codes;
 	struct kb_jit_line *lines;
 	uint32_t nr_lines, max_lines;
-	char *files;			/* strings, each with a zero behind it */
+	char *files;			/* strings, each with a zero after it */
 	size_t files_length, files_max;
 	char *unwind;			/* blocks, each a multiple of 8 bytes */
 	size_t unwind_length, unwind_max;
-	uint64_t end;			/* offset in the dump behind what was read */
+	uint64_t end;			/* offset in the dump after what was read */
 
 	/* Made by kb_jit_index(). */
 	uint64_t *bounds;		/* sorted; leaf i is [bounds[i], bounds[i + 1]) */

@@ -47,7 +47,7 @@ void kb_jit_rows_release(struct kb_jit_rows *rows)
 	*rows = (struct kb_jit_rows) { 0 };
 }
 
-/* The number of rows in front of those of @tgid that are newer than @timestamp. */
+/* The number of rows before those of @tgid that are newer than @timestamp. */
 static uint32_t count_until(const struct kb_jit_rows *rows, uint32_t tgid, uint64_t timestamp)
 {
 	uint32_t low = 0, high = rows->nr;

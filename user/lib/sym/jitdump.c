@@ -27,7 +27,7 @@
 #define ARCH_TIMESTAMP	1U		/* flag: times are not of CLOCK_MONOTONIC */
 #define WINDOW		(64U << 10)
 #define NAME_MAX_BYTES	4096U		/* of a name; the rest is left out */
-#define PADDING		8U		/* fewer bytes may be behind the last line */
+#define PADDING		8U		/* fewer bytes may be after the last line */
 #define ELF_HEADER	64U		/* bytes */
 #define LINES_MAX	65536U		/* of one code */
 
@@ -68,7 +68,7 @@ struct reader {
 struct record {
 	uint32_t id;
 	uint64_t since;
-	uint64_t at, end;		/* behind the prefix, and behind the record */
+	uint64_t at, end;		/* after the prefix, and after the record */
 };
 
 static void move_window(struct reader *reader, uint64_t offset)
@@ -432,7 +432,7 @@ static int take_record(struct reader *reader, const struct record *record)
 	return 0;
 }
 
-/* A record without its length can't be skipped, so nothing behind it is read. */
+/* A record without its length can't be skipped, so nothing after it is read. */
 static int take_records(struct reader *reader, uint64_t at)
 {
 	const uint8_t *bytes;
@@ -458,7 +458,7 @@ static int take_records(struct reader *reader, uint64_t at)
 	return ret ? ret : reader->error;
 }
 
-/* Read from @from on, or if it is 0, from behind the header. */
+/* Read from @from on, or if it is 0, from after the header. */
 static int read_all(struct reader *reader, uint64_t from)
 {
 	uint64_t at = 0;

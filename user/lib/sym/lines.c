@@ -26,7 +26,7 @@
 
 #define MAX_RANGES	(8U << 20)	/* of units, and of the functions of one */
 #define MAX_FILE	(4ULL << 30)
-#define PADDING		4096		/* zeros behind the file */
+#define PADDING		4096		/* zeros after the file */
 #define MAX_NESTING	64		/* of functions, blocks, namespaces and classes */
 
 struct range {
@@ -318,7 +318,7 @@ uint32_t kb_lines_find(struct kb_lines *lines, uint64_t address, bool inlined,
 
 /*
  * Read the whole file and append zeros. A mapped file that is truncated could crash the reader.
- * libdw expects that strings in sections are terminated, so the bytes behind the last section
+ * libdw expects that strings in sections are terminated, so the bytes after the last section
  * must be zero.
  */
 static int read_file(struct kb_lines *lines, int fd, uint64_t size)
@@ -339,7 +339,7 @@ static int read_file(struct kb_lines *lines, int fd, uint64_t size)
 
 /*
  * Whether the string sections end with a terminated string. Decompressed sections have no zeros
- * behind them. Call it after dwarf_begin_elf(), which decompresses them.
+ * after them. Call it after dwarf_begin_elf(), which decompresses them.
  */
 static bool strings_end(Elf *elf)
 {

@@ -19,7 +19,7 @@
 
 #define MAX_TEXT	(256U << 20)	/* bytes */
 
-/* Parse a hexadecimal number, also with "0x", and the blanks behind it. */
+/* Parse a hexadecimal number, also with "0x", and the blanks after it. */
 static bool take_number(const char **at, const char *end, uint64_t *number)
 {
 	unsigned int digits = 0;

@@ -167,7 +167,7 @@ static bool is_short(const GElf_Shdr *shdr, const uint8_t *code)
 		(code[0] == 0xff && code[1] == 0x25 && code[6] == 0x66 && code[7] == 0x90);
 }
 
-/* "jmp *slot(%rip)", maybe behind endbr64 or bnd, in entries of 8 or 16 bytes. */
+/* "jmp *slot(%rip)", maybe after endbr64 or bnd, in entries of 8 or 16 bytes. */
 static int read_x86(struct plt *plt, const GElf_Shdr *shdr, const uint8_t *code, size_t size)
 {
 	size_t entry, at, i;
@@ -187,7 +187,7 @@ static int read_x86(struct plt *plt, const GElf_Shdr *shdr, const uint8_t *code,
 }
 
 /*
- * "adrp x16, page; ldr x17, [x16, #offset]", maybe behind bti. A stub ends where the next one
+ * "adrp x16, page; ldr x17, [x16, #offset]", maybe after bti. A stub ends where the next one
  * begins.
  */
 static int read_arm64(struct plt *plt, const GElf_Shdr *shdr, const uint8_t *code, size_t size)

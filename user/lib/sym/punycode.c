@@ -50,7 +50,7 @@ static uint32_t adapt(uint64_t delta, uint32_t nr, bool first)
 	return k + (uint32_t)((BASE - T_MIN + 1) * delta / (delta + SKEW));
 }
 
-/* Read a number and move *@code behind it. */
+/* Read a number and move *@code after it. */
 static bool read_number(const char **code, const char *end, uint32_t bias, uint64_t *number)
 {
 	uint64_t weight = 1;

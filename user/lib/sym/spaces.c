@@ -40,7 +40,7 @@ void kb_spaces_destroy(struct kb_spaces *spaces)
 	free(spaces);
 }
 
-/* The first range that ends at @address or behind it. */
+/* The first range that ends at @address or after it. */
 static uint32_t find_at(const struct space *space, uint64_t address)
 {
 	uint32_t low = 0, high = space->nr;

@@ -11,7 +11,7 @@
 
 /*
  * Let the symbols of @more count where @symtab has none; both are sorted. Those that count are
- * added behind the last symbol of @symtab. One with an empty name is called FILE+0xSTART, with
+ * added after the last symbol of @symtab. One with an empty name is called FILE+0xSTART, with
  * @file. Returns 0, -ENOMEM or -EFBIG.
  */
 int kb_symtab_fill(struct kb_symtab *symtab, const struct kb_symtab *more, struct kb_text file);

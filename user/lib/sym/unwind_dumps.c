@@ -338,7 +338,7 @@ static bool is_regular(const struct code *code)
 
 /*
  * CPython's trampolines are all alike and stand at equal distances. The dumps of the newest ones may
- * be in a buffer of the process for long. So what is behind the last code is taken for more of them:
+ * be in a buffer of the process for long. So what is after the last code is taken for more of them:
  * the code that @address is like, or NULL.
  */
 static const struct code *find_like(const struct dump *dump, uint64_t address)

@@ -13,7 +13,7 @@
 
 #define MAX_UNPACKED	(4ULL << 30)	/* of a file */
 #define MAX_RATIO	256U		/* of a section; real ones are less than ten times as long */
-#define PADDING		4096		/* zeros behind a section: readers look for ends of strings */
+#define PADDING		4096		/* zeros after a section: readers look for ends of strings */
 
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD	2
