@@ -171,6 +171,13 @@ def pages_end(tmp):
         assert words <= most, (page, words)
 
 
+def nothing_stands_on_two_pages(tmp):
+    seen = {}
+    for page in pages():
+        for line in read(page).splitlines():
+            assert len(line) < 70 or seen.setdefault(line, page) == page, (line, page, seen[line])
+
+
 def links_lead_somewhere(tmp):
     for page in pages():
         for link in re.findall(r"\]\(([^)\s]+)\)", read(page)):
