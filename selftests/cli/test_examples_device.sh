@@ -55,7 +55,7 @@ run() {
 		done ;;
 	esac
 	endless=
-	seconds=60
+	seconds=600	# longer is a hang
 	case $1 in
 	dmesg* | *'--mode overwrite'* | *'push --openmetrics'* | 'kbarman flight --trigger'*)
 		endless=yes seconds=5 ;;
