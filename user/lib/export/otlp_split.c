@@ -8,14 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <zlib.h>
-
 #include "base/array.h"
 #include "base/out_packet.h"
 #include "export/otlp_fields.h"
 #include "export/otlp_split.h"
 #include "export/otlp_tables.h"
-#include "format/gzip.h"
+#include "format/gzip_whole.h"
 #include "format/protobuf.h"
 #include "format/protobuf_read.h"
 
@@ -93,35 +91,6 @@ static const struct rule *find_rule(unsigned int message, const struct kb_proto_
 
 /* ---- reading ---- */
 
-static int unpack(struct kb_otlp_split *split, const void *data, size_t size)
-{
-	z_stream stream = { .next_in = (void *)(uintptr_t)data, .avail_in = (uInt)size };
-	size_t room = 0;
-	int ret = Z_OK;
-
-	if (size > UNPACKED_MAX || inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK)
-		return -ENOMEM;
-	while (ret == Z_OK) {
-		if (split->size == room) {
-			uint8_t *more;
-
-			room = room ? 2 * room : 4 * size + 4096;
-			more = room > UNPACKED_MAX ? NULL : realloc(split->data, room);
-			if (!more) {
-				inflateEnd(&stream);
-				return -ENOMEM;
-			}
-			split->data = more;
-		}
-		stream.next_out = split->data + split->size;
-		stream.avail_out = (uInt)(room - split->size);
-		ret = inflate(&stream, Z_NO_FLUSH);
-		split->size = room - stream.avail_out;
-	}
-	inflateEnd(&stream);
-	return ret == Z_STREAM_END ? 0 : -EINVAL;
-}
-
 static int read_dictionary(struct kb_otlp_split *split, struct kb_proto_reader reader)
 {
 	struct kb_proto_field field;
@@ -137,17 +106,6 @@ static int read_dictionary(struct kb_otlp_split *split, struct kb_proto_reader r
 		table->rows[table->nr++] = (struct row){ field.data, (size_t)field.value, UNUSED };
 	}
 	return more;
-}
-
-/* The number in the field @number of a message; 0 without it. */
-static uint64_t number_in(struct kb_proto_reader reader, unsigned int number)
-{
-	struct kb_proto_field field;
-
-	while (kb_proto_read(&reader, &field) > 0)
-		if (field.number == number && field.wire == KB_WIRE_VARINT)
-			return field.value;
-	return 0;
 }
 
 static bool is_called(const struct kb_otlp_split *split, uint64_t string, const char *name)
@@ -185,7 +143,7 @@ static void count_profile(const struct kb_otlp_split *split, struct kb_proto_rea
 		struct kb_proto_reader inner = kb_proto_inner(&field);
 
 		if (field.number == KB_OTLP_PROFILE_TYPE)
-			name = number_in(inner, KB_OTLP_TYPE_NAME);
+			name = kb_proto_number(inner, KB_OTLP_TYPE_NAME);
 		if (field.number == KB_OTLP_PROFILE_SAMPLES)
 			sum += sum_of(inner);
 	}
@@ -250,7 +208,7 @@ int kb_otlp_split_open(struct kb_otlp_split **out, const struct kb_otlp_request 
 	for (size_t i = 0; i < DEPTH; i++)
 		if (kb_out_memory(&split->out[i]))
 			return -ENOMEM;
-	more = unpack(split, request->data, request->size);
+	more = kb_gzip_unpack(request->data, request->size, UNPACKED_MAX, &split->data, &split->size);
 	if (more)
 		return more;
 	reader = kb_proto_reader(split->data, split->size);
@@ -440,32 +398,12 @@ static void copy_dictionary(struct kb_otlp_split *split)
 /* Packs split->out[0]. */
 static int pack(struct kb_otlp_split *split, struct kb_otlp_request *part)
 {
-	struct kb_out *packed, *in;
-	struct kb_gzip *gzip;
-	const void *data;
 	size_t size;
-	int error = kb_out_memory(&packed);
+	const void *data = kb_out_data(split->out[0], &size);
+	void *packed;
+	int error = kb_gzip_pack(data, size, &packed, &part->size);
 
-	if (error)
-		return error;
-	error = kb_gzip_create(&gzip, packed, &in);
-	if (!error) {
-		data = kb_out_data(split->out[0], &size);
-		kb_out_bytes(in, data, size);
-		error = kb_gzip_finish(gzip) ?: kb_out_error(packed);
-		kb_gzip_destroy(gzip);
-	}
-	if (!error) {
-		void *copied;
-
-		data = kb_out_data(packed, &part->size);
-		copied = malloc(part->size);
-		if (copied)
-			memcpy(copied, data, part->size);
-		part->data = copied;
-		error = copied ? 0 : -ENOMEM;
-	}
-	kb_out_destroy(packed);
+	part->data = packed;
 	return error;
 }
 

@@ -91,4 +91,15 @@ static inline int kb_proto_read(struct kb_proto_reader *reader, struct kb_proto_
 	return error || !field->number ? -EINVAL : 1;
 }
 
+/* The number in the field @number of a message; 0 without it. */
+static inline uint64_t kb_proto_number(struct kb_proto_reader reader, unsigned int number)
+{
+	struct kb_proto_field field;
+
+	while (kb_proto_read(&reader, &field) > 0)
+		if (field.number == number && field.wire == KB_WIRE_VARINT)
+			return field.value;
+	return 0;
+}
+
 #endif
