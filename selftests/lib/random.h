@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Random numbers for tests: another seed each run, printed, and taken again from
- * the environment's SEED.
+ * the environment's SEED. `make test` has always the same one, `make test-all` another each time.
  */
 #ifndef KBARMAN_TEST_RANDOM_H
 #define KBARMAN_TEST_RANDOM_H
