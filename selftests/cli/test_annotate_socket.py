@@ -111,6 +111,17 @@ class Recording:
             assert self.child.poll() is None, self.child.communicate()
             time.sleep(0.01)
 
+    def sockets(self):
+        """How many the recorder has open."""
+        def kind(fd):
+            try:
+                return os.readlink(os.path.join(place, fd)).partition(":")[0]
+            except FileNotFoundError:   # it was closed meanwhile
+                return ""
+
+        place = f"/proc/{self.child.pid}/fd"
+        return [kind(fd) for fd in os.listdir(place)].count("socket")
+
     def stop(self):
         with open(os.path.join(self.tmp, "stop"), "w", encoding="ascii"):
             pass
@@ -534,13 +545,20 @@ def pictures_survive_a_renamed_capture_and_are_missed_without_their_file(tmp):
     assert f"there is no {name} beside the capture" in done.stderr, done
 
 
+def all_was_read():
+    """By those that listen here, of what came by TCP."""
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        rows = [line.split() for line in table.readlines()[1:]]
+    return not any(int(row[4].split(":")[1], 16) for row in rows if row[1].endswith(":1F93") and row[3] == "01")
+
+
 def each_clients_setup_is_beside_it(tmp):
     recording = Recording(tmp)
     first, second = connect(TCP), connect(TCP)
     view = message(13, packed(5), b"view")
     for client, data in (first, setup(1, 9) + view), (second, setup(2, 9) + view), (first, view):
         client.sendall(data)
-        time.sleep(1)       # the recorder has taken it
+        tap.until(all_was_read, "the recorder's reading")
     first.close()
     second.close()
     recording.stop()
@@ -579,8 +597,9 @@ def parents_are_told_of_the_beginning(tmp):
 
 def parents_are_told_of_the_end(tmp):
     recording = Recording(tmp)
+    before = recording.sockets()
     parents = [connect(UNIX_PARENT), connect(TCP_PARENT)]
-    time.sleep(1)
+    tap.until(lambda: recording.sockets() == before + 2, "that they are taken")
     recording.stop()
     for parent in parents:
         assert parent.recv(10) == b"\0" and parent.recv(10) == b""

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What takes longer than a second says how far it is: on a terminal, and nowhere else."""
+import fcntl
 import os
 import pty
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -21,15 +24,23 @@ def capture(directory):
         return file.read()
 
 
-def slow(tmp, *args, terminal=True, seconds=1.2):
+def waiting(pipe):
+    """Bytes that nobody has read yet."""
+    return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
+
+
+def slow(tmp, *args, terminal=True):
     """The verb reads a capture that takes more than a second to come; its exit status, and stderr."""
     data = capture(tmp)
     ours, theirs = pty.openpty() if terminal else os.pipe()
     with subprocess.Popen([tap.KBARMAN, *args], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                           stderr=theirs, cwd=tmp) as child:
         os.close(theirs)
-        time.sleep(seconds)
-        child.stdin.write(data)
+        child.stdin.write(data[:8])
+        child.stdin.flush()
+        tap.until(lambda: not waiting(child.stdin), "a reader")     # it may begin late
+        time.sleep(1.2)
+        child.stdin.write(data[8:])
         child.stdin.close()
         said = tap.read_all(ours)
     return child.returncode, said.decode()
@@ -42,7 +53,7 @@ READERS = [("convert", "--to", "heph", "-o", "out", "-"), ("report", "-"), ("scr
 
 def what_takes_long_says_how_far_it_is(tmp):
     for args in READERS:
-        status, said = slow(tmp, *args, seconds=3)      # it may begin late
+        status, said = slow(tmp, *args)
         assert status == 0, (args, said)
         assert f"kbarman {args[0]}: " in said and "%" in said, (args, said)
         # one line, that goes away

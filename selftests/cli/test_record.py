@@ -471,7 +471,7 @@ def doctor_tells_who_records(tmp):
 
 
 def two_recorders_do_not_write_one_file(tmp):
-    child = start(tmp, "sleep", "30")
+    child = start(tmp, "sleep", str(2 * tap.HANG))
     second = record(tmp, "touch", "ran")
     os.killpg(child.pid, signal.SIGINT)
     child.communicate(timeout=tap.HANG)
