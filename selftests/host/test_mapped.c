@@ -312,14 +312,15 @@ static void running_ring(void)
 {
 	static uint8_t copy[RING];
 	long records, good = 0, torn = 0;
-	time_t end = time(NULL) + 100;	/* on a busy machine the writer may not even have begun */
+	time_t end = time(NULL) + 100;
 	size_t start, length;
 	pthread_t thread;
 
 	begin_ring();
 	if (pthread_create(&thread, NULL, write_on, NULL))
 		abort();
-	while (good < 50000 && time(NULL) < end) {
+	/* On a busy machine the writer may not even have begun. */
+	while (good <= 1000 || (good < 50000 && time(NULL) < end)) {
 		if (kb_mapped_snapshot(&mapped, copy, &start, &length) || !length)
 			continue;
 		records = check_blocks(copy + start, length);
@@ -328,7 +329,7 @@ static void running_ring(void)
 	}
 	__atomic_store_n(&writing, 0, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
-	if (!tap_ok(!torn && good > 1000, "snapshots_of_a_running_ring_are_never_torn"))
+	if (!tap_ok(!torn, "snapshots_of_a_running_ring_are_never_torn"))
 		tap_note("%ld good, %ld torn", good, torn);
 }
 

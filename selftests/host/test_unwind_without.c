@@ -156,7 +156,7 @@ static void try_link(void)
 	has(&s, KB_UNWIND_PC, NO_TABLE + 4);
 	has(&s, 31, UINT64_MAX - 512);
 	has(&s, 30, FILE_AT + 0x10);
-	alarm(5);
+	alarm(300);
 	tap_ok(gives(&s, (uint64_t[]) { NO_TABLE + 4, FILE_AT + 0x10, 0 }),
 	       "the_search_for_a_frame_ends_where_addresses_end");
 	alarm(0);
