@@ -59,12 +59,13 @@ family() {
 
 # A shell handles signals while it waits, but not while it runs a program in the foreground. So long
 # programs run in the background. Processes get SIGTERM and time to clean up, then SIGTERM again,
-# and SIGKILL in the end.
+# and SIGKILL in the end, which on a busy machine must not come while they do that.
 # shellcheck disable=SC2317 # called by the traps
 interrupted() {
 	trap '' INT TERM HUP
 	they=
-	for signal in TERM 0 0 0 0 0 TERM 0 0 0 0 0 TERM 0 0 0 0 0 0 0 KILL 0; do
+	for signal in TERM 0 0 0 0 0 TERM 0 0 0 0 0 TERM 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 \
+		0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 KILL 0; do
 		family
 		[ "$they" ] || break
 		# shellcheck disable=SC2086 # a list

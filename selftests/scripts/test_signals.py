@@ -67,7 +67,7 @@ def ends(tmp, script, number, whole_group, vms=1):
     process = begin(tmp, script, vms)
     try:
         (os.killpg if whole_group else os.kill)(process.pid, number)
-        process.wait(30)
+        process.wait(tap.HANG)
         assert process.returncode == 128 + number, process.returncode
         wait_for(lambda: not relatives(tmp), "all have ended")
         left = os.listdir(os.path.join(tmp, "tmp"))
