@@ -9,6 +9,7 @@ import random
 import re
 import resource
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -23,6 +24,9 @@ from capture_writer import BASE, CaptureWriter  # noqa: E402
 from collector import Collector, Request, cut, cut_in_the_body, field, garbage, nobody  # noqa: E402
 
 MINUTE = 60 * 10**9
+# what this machine's own collector is called is for none of these tests
+for variable in [name for name in os.environ if name.startswith("OTEL_EXPORTER_OTLP_")]:
+    del os.environ[variable]
 
 
 def capture(tmp, minutes=1, name="a.cap", pc=0x1000):
@@ -557,22 +561,114 @@ def a_slow_server_is_not_waited_for_longer_than_the_timeout(tmp):
         assert result.returncode == 1 and "lost 1 request" in result.stderr, result
 
 
-def certificates_are_checked(tmp):
-    key, cert = os.path.join(tmp, "key"), os.path.join(tmp, "cert")
+def certificate(tmp, name):
+    """Files with a certificate that it signed itself, and its key."""
+    key, cert = os.path.join(tmp, name + ".key"), os.path.join(tmp, name + ".pem")
     if subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert,
                        "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"],
                       capture_output=True, check=False).returncode:
         raise tap.Skip("no openssl here")
-    import ssl  # pylint: disable=import-outside-toplevel
+    return cert, key
+
+
+def encrypted(collector, cert, key, clients=None):
+    """The URL of the collector, which speaks TLS from now on; to clients with this certificate only, if there is one."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
+    if clients:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(clients)
+    collector.server.socket = context.wrap_socket(collector.server.socket, server_side=True)
+    return collector.url.replace("http:", "https:")
+
+
+def certificates_are_checked(tmp):
+    cert, key = certificate(tmp, "server")
     with Collector() as collector:
-        collector.server.socket = context.wrap_socket(collector.server.socket, server_side=True)
-        url = collector.url.replace("http:", "https:")
+        url = encrypted(collector, cert, key)
         result = push(url, capture(tmp), "--retry", 0)
         assert result.returncode == 1 and not collector.taken, result
         result = push(url, capture(tmp), "--retry", 0, "--cacert", cert)
         assert result.returncode == 0 and len(collector.taken) == 1, result
+
+
+def a_server_that_wants_to_know_who_asks_is_shown_a_certificate(tmp):
+    cert, key = certificate(tmp, "server")
+    own, own_key = certificate(tmp, "own")
+    both = os.path.join(tmp, "both.pem")
+    with open(both, "wb") as file:
+        for part in own, own_key:
+            with open(part, "rb") as opened:
+                file.write(opened.read())
+    path = capture(tmp)
+    with Collector() as collector:
+        url = encrypted(collector, cert, key, own)
+        for options in [], ["--cert", cert, "--key", key]:
+            result = push(url, path, "--retry", 0, "--cacert", cert, *options)
+            assert result.returncode == 1 and not collector.taken, result
+        for options in ["--cert", own, "--key", own_key], ["--cert", both]:
+            result = push(url, path, "--retry", 0, "--cacert", cert, *options)
+            assert result.returncode == 0, result
+        assert len(collector.taken) == 2
+        result = tap.run("push", path, "--retry", 0, env={
+            **os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_EXPORTER_OTLP_CERTIFICATE": cert,
+            "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": own, "OTEL_EXPORTER_OTLP_CLIENT_KEY": own_key})
+        assert result.returncode == 0 and len(collector.taken) == 3, result
+
+
+def opentelemetrys_variables_say_what_the_command_does_not(tmp):
+    path = capture(tmp)
+
+    def run(*args, **variables):
+        env = {**os.environ, **{"OTEL_EXPORTER_OTLP_" + name: value for name, value in variables.items()}}
+        return tap.run("push", path, "--retry", 0, *args, env=env)
+
+    with Collector() as collector:
+        for variables, where in (({"ENDPOINT": collector.url}, "/v1development/profiles"),
+                                 ({"ENDPOINT": collector.url + "/base//"}, "/base/v1development/profiles"),
+                                 ({"ENDPOINT": "http://127.0.0.1:1", "PROFILES_ENDPOINT": collector.url + "/own"}, "/own"),
+                                 ({"ENDPOINT": collector.url, "PROFILES_ENDPOINT": ""}, "/v1development/profiles"),
+                                 ({"PROFILES_ENDPOINT": collector.url}, "/")):
+            result = run(HEADERS="authorization=Bearer%20hidden, x-a = 1 ,,X-Given=other", **variables)
+            assert result.returncode == 0 and "hidden" not in result.stderr, result
+            place, headers, _ = collector.asked[-1]
+            assert (place, headers["authorization"], headers["x-a"]) == (where, "Bearer hidden", "1"), (place, headers)
+        result = run("--otlp", collector.url + "/given", "--header", "x-given: this", ENDPOINT="http://127.0.0.1:1",
+                     HEADERS="authorization=hidden,X-Given=other", PROTOCOL="grpc")
+        place, headers, _ = collector.asked[-1]
+        assert result.returncode == 0 and place == "/given" and headers["authorization"] == "hidden", (result, headers)
+        assert {name: value for name, value in headers.items() if name.lower() == "x-given"} == {"x-given": "this"}, headers
+        result = run("--pprof", collector.url, HEADERS="authorization=hidden")
+        assert result.returncode == 0 and "authorization" not in collector.asked[-1][1], result
+    for variables, why in (({"PROTOCOL": "grpc"}, "OTEL_EXPORTER_OTLP_PROTOCOL is 'grpc'"), ({"HEADERS": "hidden"}, "NAME=VALUE"),
+                           ({"PROFILES_TIMEOUT": "x"}, "OTEL_EXPORTER_OTLP_PROFILES_TIMEOUT x"),
+                           ({"CERTIFICATE": "/none"}, "/none: No such file")):
+        result = run(ENDPOINT="http://127.0.0.1:1", **variables)
+        assert result.returncode == 2 and why in result.stderr and "hidden" not in result.stderr, result
+
+
+def the_timeout_of_the_environment_is_in_milliseconds(tmp):
+    ended = threading.Event()
+
+    def slow(handler):
+        handler.rfile.read(int(handler.headers["Content-Length"]))
+        ended.wait(tap.HANG)
+
+    with Collector(slow) as collector:
+        result = tap.run("push", capture(tmp), "--retry", 0, env={
+            **os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_EXPORTER_OTLP_TIMEOUT": "500"})
+        ended.set()
+        assert result.returncode == 1 and "lost 1 request" in result.stderr, result
+
+
+def a_proxy_is_asked_to_send(tmp):
+    env = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    with Collector() as proxy:
+        for args, more in (["--proxy", proxy.url], {}), ([], {"http_proxy": proxy.url}):
+            result = tap.run("push", "--otlp", "http://collector.invalid:4318", capture(tmp), "--retry", 0, *args,
+                             env={**env, **more})
+            assert result.returncode == 0, result
+            assert proxy.asked[-1][0] == "http://collector.invalid:4318/v1development/profiles", proxy.asked[-1]
 
 
 def pprof_is_sent_as_pyroscope_takes_it(tmp):
@@ -683,6 +779,8 @@ def wrong_uses_are_refused(tmp):
             (["--otlp", "http://h", "--header", "x"], "this is no header"),
             (["--otlp", "http://h", "--header", "@/none"], "/none"),
             (["--otlp", "http://h", "--resource", "x"], "give KEY=VALUE"),
+            (["--otlp", "http://h", "--cert", "/none"], "--cert /none: No such file"),
+            (["--otlp", "http://h", "--key", "/dev/null"], "give --cert as well"),
             (["--otlp", "http://h", "--retry", "-1"], "give a time"),
             (["--otlp", "http://h", "--timeout", "0"], "give a time from 1ms to 1d"),
             (["--otlp", "http://h", "--spool-size", "x"], "give a number of bytes"),

@@ -82,6 +82,16 @@ static bool add_header(struct curl_slist **list, const char *text)
 	return longer;
 }
 
+/* Passes on a value of the command line. False, after a message: this libcurl does not take it. */
+static bool set(const struct push_http *http, CURLoption option, const char *name, const char *value)
+{
+	CURLcode error = value ? library.easy_setopt(http->curl, option, value) : CURLE_OK;
+
+	if (error)
+		cli_warn("%s: libcurl says: %s", name, library.easy_strerror(error));
+	return !error;
+}
+
 int push_http_open(struct push_http **out, const struct push_http_options *options)
 {
 	static char agent[64];
@@ -120,8 +130,13 @@ int push_http_open(struct push_http **out, const struct push_http_options *optio
 	library.easy_setopt(http->curl, CURLOPT_ERRORBUFFER, http->error);
 	library.easy_setopt(http->curl, CURLOPT_WRITEFUNCTION, take_body);
 	library.easy_setopt(http->curl, CURLOPT_WRITEDATA, http);
-	if (options->authorities)
-		library.easy_setopt(http->curl, CURLOPT_CAINFO, options->authorities);
+	if (!set(http, CURLOPT_CAINFO, "--cacert", options->authorities) ||
+	    !set(http, CURLOPT_SSLCERT, "--cert", options->certificate) ||
+	    !set(http, CURLOPT_SSLKEY, "--key", options->key) ||
+	    !set(http, CURLOPT_PROXY, "--proxy", options->proxy)) {
+		push_http_close(http);
+		return CLI_IMPOSSIBLE;
+	}
 	*out = http;
 	return 0;
 }

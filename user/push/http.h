@@ -12,6 +12,8 @@ struct push_http_options {
 	const char *const *headers;	/* "NAME: VALUE", of every POST */
 	size_t nr_headers;
 	const char *authorities;	/* file with certificates; NULL: those of the system */
+	const char *certificate, *key;	/* files that say who asks; NULL: nothing does */
+	const char *proxy;		/* URL; NULL: what the environment says */
 	long timeout_ms;		/* of one POST */
 };
 

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -23,6 +24,7 @@
 #include "export/otlp_split.h"
 #include "export/parca.h"
 #include "push/encode.h"
+#include "push/environment.h"
 #include "push/http.h"
 #include "push/metrics_show.h"
 #include "push/send.h"
@@ -31,13 +33,15 @@
 #define HEADERS_MAX	32
 #define ATTRIBUTES_MAX	32
 #define SPOOL_BYTES	(64ULL << 20)
+#define TIMEOUT_S	30
 #define SUM_MAX		128	/* bytes of a sum as text */
 #define REFUSALS_MAX	8	/* after which the newest request shows whether any is taken */
 #define STATUS_KEPT	3	/* what was not sent is in the spool, and nothing is lost */
 
 enum {
 	OPTION_OTLP = 256, OPTION_PPROF, OPTION_SPOOL, OPTION_SPOOL_SIZE, OPTION_SPOOL_ONLY,
-	OPTION_RETRY, OPTION_TIMEOUT, OPTION_HEADER, OPTION_RESOURCE, OPTION_CACERT,
+	OPTION_RETRY, OPTION_TIMEOUT, OPTION_HEADER, OPTION_RESOURCE, OPTION_CACERT, OPTION_CERT,
+	OPTION_KEY, OPTION_PROXY,
 	OPTION_OPENMETRICS, OPTION_INTERVAL,
 };
 
@@ -56,6 +60,9 @@ static const struct cli_option options[] = {
 	{ OPTION_HEADER, "header", "TEXT",
 	  "send this header of HTTP, or those in the file of @FILE" },
 	{ OPTION_CACERT, "cacert", "FILE", "trust the certificates in FILE (https)" },
+	{ OPTION_CERT, "cert", "FILE", "show the certificate in FILE to the server (https)" },
+	{ OPTION_KEY, "key", "FILE", "the key of --cert, if FILE of --cert does not have it" },
+	{ OPTION_PROXY, "proxy", "URL", "send by this proxy" },
 	{ OPTION_TIMEOUT, "timeout", "TIME", "of one request (default 30s)" },
 	{ OPTION_RETRY, "retry", "TIME",
 	  "try again so long if the server does not answer or is\n"
@@ -97,6 +104,8 @@ struct push {
 	const char *metrics;		/* the value of --openmetrics */
 	double interval;		/* s; 0: not given */
 	struct push_place place;
+	char *endpoint;			/* of the environment */
+	bool exact;			/* the URL has its path, and be it none */
 	char *url;			/* with the path of the protocol; place.url */
 	char *shown;			/* the same without a password */
 	bool otlp, parca;
@@ -105,8 +114,8 @@ struct push {
 	size_t nr_headers;
 	struct kb_otlp_attribute attributes[ATTRIBUTES_MAX];
 	size_t nr_attributes;
-	const char *cacert;
-	double timeout, retry;		/* s */
+	const char *cacert, *cert, *key, *proxy;
+	double timeout, retry;		/* s; 0 as timeout: not given */
 	const char *spool_path;
 	unsigned long long spool_size;
 	bool spool_only;
@@ -228,6 +237,15 @@ static int parse_option(struct push *p, int option)
 	case OPTION_CACERT:
 		p->cacert = optarg;
 		return 0;
+	case OPTION_CERT:
+		p->cert = optarg;
+		return 0;
+	case OPTION_KEY:
+		p->key = optarg;
+		return 0;
+	case OPTION_PROXY:
+		p->proxy = optarg;
+		return 0;
 	case OPTION_TIMEOUT:
 		return take_seconds("--timeout", KB_NS_PER_MS, &p->timeout);
 	case OPTION_RETRY:
@@ -257,7 +275,7 @@ static int complete_url(struct push *p)
 	const char *given = p->place.url, *path = path_of(given), *host = strstr(given, "://") + 3;
 	const char *at = memrchr(host, '@', (size_t)(path - host));
 	const char *own = p->otlp ? KB_OTLP_PATH : "/ingest";
-	bool bare = !strcmp(path, "") || !strcmp(path, "/");
+	bool bare = !p->exact && (!strcmp(path, "") || !strcmp(path, "/"));
 	size_t length = strcspn(path, "?#"), end = strlen(KB_PARCA_PATH);
 
 	p->parca = !p->otlp && length >= end && !strncmp(path + length - end, KB_PARCA_PATH, end);
@@ -301,7 +319,7 @@ static int choose_inputs(struct push *p, int argc, char **argv)
 static int choose_metrics(struct push *p, int argc, char **argv)
 {
 	if (p->place.url || p->spool_path || p->spool_only || p->nr_headers || p->nr_attributes ||
-	    p->cacert)
+	    p->cacert || p->cert || p->key || p->proxy)
 		return cli_fail("--openmetrics sends nothing: leave out --otlp, --pprof and their "
 				"options");
 	if (p->interval && optind < argc)
@@ -309,6 +327,70 @@ static int choose_metrics(struct push *p, int argc, char **argv)
 	p->inputs = (const char *const *)argv + optind;
 	p->nr_inputs = argc - optind;
 	return 0;
+}
+
+/* A header of the environment, unless --header has another one of this name. */
+static int take_header(void *context, const char *header)
+{
+	struct push *p = context;
+	size_t length = strcspn(header, ":") + 1;
+
+	for (size_t i = 0; i < p->nr_headers; i++)
+		if (!strncasecmp(p->headers[i], header, length))
+			return 0;
+	return add_header(p, header);
+}
+
+/* A URL of the environment is one of OTLP over HTTP, if the environment does not say otherwise. */
+static int take_endpoint(struct push *p)
+{
+	const char *variable, *protocol;
+
+	p->endpoint = push_environment_url(KB_OTLP_PATH, &p->exact);
+	if (!p->endpoint)
+		return cli_fail("where to? Give --otlp URL, --pprof URL or --openmetrics PORT, or set "
+				"OTEL_EXPORTER_OTLP_ENDPOINT");
+	protocol = push_environment("PROTOCOL", &variable);
+	if (protocol && strcmp(protocol, "http/protobuf"))
+		return cli_fail("%s is '%s', and kbarman sends http/protobuf: give --otlp URL", variable,
+				protocol);
+	return set_place(p, "otlp", p->endpoint);
+}
+
+/* What the command does not say, OpenTelemetry's variables may. */
+static int take_environment(struct push *p)
+{
+	const char *variable, *timeout;
+	uint64_t ms = 0;
+	int status = p->place.url ? 0 : take_endpoint(p);
+
+	if (status || !p->otlp)
+		return status;
+	if (!p->cacert)
+		p->cacert = push_environment("CERTIFICATE", NULL);
+	if (!p->cert && !p->key) {
+		p->cert = push_environment("CLIENT_CERTIFICATE", NULL);
+		p->key = push_environment("CLIENT_KEY", NULL);
+	}
+	timeout = p->timeout ? NULL : push_environment("TIMEOUT", &variable);
+	if (timeout)
+		status = cli_take_ms(variable, timeout, 1, 86400000, &ms);
+	if (!status && timeout)
+		p->timeout = (double)ms / 1e3;
+	return status ?: push_environment_headers(take_header, p);
+}
+
+/* libcurl would find out at each try to send. */
+static int check_files(const struct push *p)
+{
+	const struct {
+		const char *option, *path;
+	} files[] = { { "--cacert", p->cacert }, { "--cert", p->cert }, { "--key", p->key } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (files[i].path && access(files[i].path, R_OK))
+			return cli_fail("%s %s: %s", files[i].option, files[i].path, strerror(errno));
+	return p->key && !p->cert ? cli_fail("--key: give --cert as well") : 0;
 }
 
 /* Returns false and sets *@status if nothing is left to do. */
@@ -326,10 +408,8 @@ static bool parse(struct push *p, int argc, char **argv, int *status)
 		*status = choose_metrics(p, argc, argv);
 	else if (p->interval)
 		*status = cli_fail("--interval is for --openmetrics");
-	else if (!p->place.url)
-		*status = cli_fail("where to? Give --otlp URL, --pprof URL or --openmetrics PORT");
 	else
-		*status = complete_url(p) ?: choose_inputs(p, argc, argv);
+		*status = take_environment(p) ?: check_files(p) ?: complete_url(p) ?: choose_inputs(p, argc, argv);
 	return !*status;
 }
 
@@ -717,8 +797,8 @@ static int send_all(struct push *p, struct push_encoder *encoder)
 static int open_sender(struct push *p)
 {
 	struct push_http_options http = {
-		.headers = p->headers, .authorities = p->cacert,
-		.timeout_ms = (long)(p->timeout * 1000),
+		.headers = p->headers, .authorities = p->cacert, .certificate = p->cert, .key = p->key,
+		.proxy = p->proxy, .timeout_ms = (long)((p->timeout ?: TIMEOUT_S) * 1000),
 	};
 
 	p->headers[p->nr_headers++] = p->otlp ? "Content-Type: " KB_OTLP_TYPE :
@@ -796,7 +876,7 @@ static int show_metrics(const struct push *p)
 int main(int argc, char **argv)
 {
 	struct push p = {
-		.timeout = 30, .retry = 60, .spool_size = SPOOL_BYTES,
+		.retry = 60, .spool_size = SPOOL_BYTES,
 		.symbols.size = sizeof(p.symbols),
 	};
 	int status = CLI_OK;
@@ -806,6 +886,7 @@ int main(int argc, char **argv)
 		status = p.metrics ? show_metrics(&p) : push(&p);
 	free(p.refused);
 	free(p.spooled);
+	free(p.endpoint);
 	free(p.url);
 	free(p.shown);
 	return status;
