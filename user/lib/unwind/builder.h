@@ -19,7 +19,7 @@ struct kb_unwind_builder {
 	bool no_memory;		/* nothing was added since */
 };
 
-/* Addresses are at most 4 GiB behind @base. False: no memory; then there is nothing to release. */
+/* Addresses are at most 4 GiB after @base. False: no memory; then there is nothing to release. */
 bool kb_unwind_builder_init(struct kb_unwind_builder *builder,
 			    const struct kb_unwind_machine *machine, uint64_t base);
 void kb_unwind_builder_release(struct kb_unwind_builder *builder);

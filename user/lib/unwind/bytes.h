@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads numbers out of a part of a section. Behind the end there are zeros and `bad`: a decoder
- * checks once behind a group of numbers.
+ * checks once after a group of numbers.
  */
 #ifndef KB_LIB_UNWIND_BYTES_H
 #define KB_LIB_UNWIND_BYTES_H

@@ -158,7 +158,7 @@ static bool run(struct machine *machine, struct code *code, uint8_t byte)
 	}
 }
 
-/* Find the instructions of the entry at @at. False: the section ends in front of them. */
+/* Find the instructions of the entry at @at. False: the section ends before them. */
 static bool find_code(const struct kb_exidx *exidx, size_t at, struct code *code)
 {
 	uint32_t word = word_at(&exidx->index, exidx->swap, at + 4);
@@ -172,7 +172,7 @@ static bool find_code(const struct kb_exidx *exidx, size_t at, struct code *code
 	code->at = (uint32_t)(address_at(&exidx->index, exidx->swap, at + 4) -
 			      exidx->table.address);
 	word = word_at(code->section, code->swap, code->at);
-	if (word == CANTUNWIND)	/* also behind the end */
+	if (word == CANTUNWIND)	/* also after the end */
 		return false;
 	if (!(word & INLINE)) {	/* a personality routine; compilers use one form with all */
 		code->at += 4;

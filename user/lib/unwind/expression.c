@@ -47,7 +47,7 @@ static bool add_constant(struct kb_unwind_rule *rule, uint64_t value)
 	return true;
 }
 
-/* "((pc & mask) >= threshold) << shift": behind its push, a PLT entry has one word more. */
+/* "((pc & mask) >= threshold) << shift": after its push, a PLT entry has one word more. */
 static bool add_plt(struct kb_unwind_rule *rule, struct kb_bytes *code)
 {
 	uint8_t mask, threshold, shift;

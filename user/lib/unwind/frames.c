@@ -73,7 +73,7 @@ bool kb_frames_address(const struct kb_frames *frames, struct kb_bytes *bytes, u
 	return true;
 }
 
-/* Set @bytes to the entry at its position, behind the length. False: there is no whole entry. */
+/* Set @bytes to the entry at its position, after the length. False: there is no whole entry. */
 static bool enter(struct kb_bytes *bytes, bool *is_long)
 {
 	uint64_t length = kb_bytes_32(bytes);
@@ -87,7 +87,7 @@ static bool enter(struct kb_bytes *bytes, bool *is_long)
 	return true;
 }
 
-/* Read the entry at *@at and set *@at behind it. False: it has a length of 0 and nothing else. */
+/* Read the entry at *@at and set *@at after it. False: it has a length of 0 and nothing else. */
 static bool read_entry(const struct kb_frames *frames, size_t *at, struct kb_frames_entry *entry)
 {
 	struct kb_bytes *body = &entry->body;
@@ -166,7 +166,7 @@ static bool read_augmentation(const struct kb_frames *frames, struct kb_bytes *b
 	return !data.bad;
 }
 
-/* Set @bytes to the CIE at @at, behind its id. */
+/* Set @bytes to the CIE at @at, after its id. */
 static bool find_cie(const struct kb_frames *frames, uint64_t at, struct kb_bytes *bytes)
 {
 	struct kb_frames_entry entry;

@@ -54,7 +54,7 @@ struct kb_frames_entry {
 	struct kb_bytes body;
 };
 
-/* Read the entry at *@at and set *@at behind it. Empty entries, which end a part, are skipped. */
+/* Read the entry at *@at and set *@at after it. Empty entries, which end a part, are skipped. */
 struct kb_frames_entry kb_frames_next(const struct kb_frames *frames, size_t *at);
 
 #define KB_FRAMES_MAX_CIE	1024U	/* bytes; real ones have less than 100 */

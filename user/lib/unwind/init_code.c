@@ -10,7 +10,7 @@
 #define RBX		3U	/* of rbx and ebx: in instructions, and in tables */
 #define RET		0xc3
 
-/* An instruction that moves SP: by its byte behind the opcode, or it is a push. */
+/* An instruction that moves SP: by its byte after the opcode, or it is a push. */
 struct taken {
 	uint8_t size, depth;
 	bool is_push;
@@ -37,7 +37,7 @@ static bool gives_back(const uint8_t *at, const uint8_t *from, const struct take
 
 	if (taken->is_push)
 		return *at == *from + 8;	/* pop */
-	/* add: the opcode is the same, the byte behind it says which operation it is */
+	/* add: the opcode is the same, the byte after it says which operation it is */
 	return memcmp(at, from, last - 1) == 0 && at[last - 1] == 0xc4 && at[last] == from[last];
 }
 

@@ -21,7 +21,7 @@ struct kb_unwind_machine {
 	uint8_t above_sp;	/* the CFA is that many bytes above the caller's SP */
 	uint8_t link;		/* the register that has the caller's address at a call; 0: none */
 	uint8_t frame;		/* the frame pointer of code that has one. It points to the
-				 * caller's frame pointer, behind which is the caller's address;
+				 * caller's frame pointer, after which is the caller's address;
 				 * 0: it has no such form */
 	uint32_t preserved;	/* a called function gives these back: a bit for each number */
 	uint8_t pc_flags;	/* bits of a return address that say what kind of code is there */

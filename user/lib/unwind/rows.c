@@ -102,7 +102,7 @@ static int check_rows(const struct kb_unwind_rows *rows, struct kb_error *err)
 	return 0;
 }
 
-/* @before: the step in front of it, or the header. Steps to the CFA come first. */
+/* @before: the step before it, or the header. Steps to the CFA come first. */
 static bool step_is_good(const struct kb_unwind_step *step, const struct kb_unwind_step *before)
 {
 	if ((before->what == KB_UNWIND_RULE) != (step->what == KB_UNWIND_CFA_BASE))
@@ -166,7 +166,7 @@ void kb_unwind_rows_release(struct kb_unwind_rows *rows)
 	*rows = (struct kb_unwind_rows) { 0 };
 }
 
-/* The number of rows that begin at @address or in front of it: the last of them holds there. */
+/* The number of rows that begin at @address or before it: the last of them holds there. */
 static uint32_t rows_up_to(const struct kb_unwind_rows *rows, uint64_t address)
 {
 	uint64_t wanted = address - rows->header->base;

@@ -33,7 +33,7 @@ enum kb_unwind_reason {
 enum kb_unwind_what {
 	/* The header of a rule, and of an address that has none. */
 	KB_UNWIND_RULE,		/* target: the register with the caller's address; base: flags;
-				 * count: steps behind */
+				 * count: steps after */
 	KB_UNWIND_NO_RULE,	/* offset: the reason; count: 0 */
 
 	/* The steps to the CFA, in this order. The first one is always CFA_BASE. */
@@ -68,7 +68,7 @@ struct kb_unwind_step {
 struct kb_unwind_header {
 	char magic[8];
 	uint32_t version;
-	uint32_t crc;		/* CRC-32 of everything behind this member */
+	uint32_t crc;		/* CRC-32 of everything after this member */
 	uint64_t size;		/* bytes of the block */
 	uint64_t base;		/* address from which rows count */
 	uint16_t elf, word;	/* which machine: kb_unwind_machine() */

@@ -9,7 +9,7 @@
 #endif
 
 #define SIGINFO		128
-#define CONTEXT		(SIGINFO + 176)	/* the sigcontext, behind the signal mask of ucontext */
+#define CONTEXT		(SIGINFO + 176)	/* the sigcontext, after the signal mask of ucontext */
 
 static void arm64(struct kb_unwind_rule *rule)
 {

@@ -14,7 +14,7 @@ bool kb_unwind_signal_frame(struct kb_unwind_rule *rule, const struct kb_unwind_
 
 /*
  * Where that function begins in @code, from *@at on: it is known by its two instructions. Sets
- * *@at behind it. False: it is not there.
+ * *@at after it. False: it is not there.
  */
 bool kb_unwind_trampoline(const struct kb_unwind_section *code,
 			  const struct kb_unwind_machine *machine, size_t *at, uint64_t *address);

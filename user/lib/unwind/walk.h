@@ -11,7 +11,7 @@
 
 #include "unwind/sample.h"
 
-#define SEARCHED	2048U	/* bytes behind a place where SP was said to be saved */
+#define SEARCHED	2048U	/* bytes after a place where SP was said to be saved */
 
 struct walk {
 	const struct kb_unwind_stack *stack;
@@ -79,7 +79,7 @@ static inline bool read_register(struct walk *walk, unsigned int reg, uint64_t *
 
 /*
  * Some functions move SP while they work, and their tables still count from where it was: the
- * vectorized ones of OpenSSL. There a word behind @address has the caller's SP. It points to a
+ * vectorized ones of OpenSSL. There a word after @address has the caller's SP. It points to a
  * return address, so the words of the stack tell which one it is.
  */
 static inline uint64_t find_saved_sp(struct walk *walk, uint64_t address)
@@ -117,7 +117,7 @@ static inline bool read_cfa_base(struct walk *walk, const struct kb_unwind_step 
 	return stop(walk, KB_UNWIND_NO_REGISTER);
 }
 
-/* Without the index, the word is one of those behind. */
+/* Without the index, the word is one of those after. */
 static inline bool load_cfa(struct walk *walk)
 {
 	uint64_t value = 0, sp = walk->regs.value[walk->machine->sp];

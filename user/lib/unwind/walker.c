@@ -204,7 +204,7 @@ static bool is_start(const struct walk *walk, const struct kb_unwind_step *no_ru
 
 /*
  * No call returns to where a function begins: makecontext() has put the address there, as the
- * caller of the first function of a stack. The frame in front of it is the last one.
+ * caller of the first function of a stack. The frame before it is the last one.
  */
 static bool is_context(const struct kb_unwind_rows *rows, const struct kb_unwind_step *no_rule,
 		       const struct kb_unwind_frame *frame, uint64_t bias)
@@ -266,7 +266,7 @@ static bool is_at_entry(const struct walk *walk, kb_unwind_find *find, void *clo
 }
 
 /*
- * Rules of .ARM.exidx hold behind a function's prologue and in front of its end. At the first
+ * Rules of .ARM.exidx hold after a function's prologue and before its end. At the first
  * instruction they do not, and where they find no address.
  */
 static bool leave_interrupted(struct walk *walk, const struct kb_unwind_step *rule,
