@@ -59,7 +59,7 @@ it_builds_without_git() {
 
 the_same_source_makes_the_same_tool_and_library() {
 	otherwise make -C "$two" user || return
-	for file in kbarman libkbarman.a libkbarman.so map_reader; do
+	for file in kbarman kbarman-push libkbarman.a libkbarman.so map_reader; do
 		cmp "$one/build/$file" "$two/build/$file" || return
 	done
 }

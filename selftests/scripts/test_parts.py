@@ -12,6 +12,7 @@ TREE = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(HERE, "../lib"))
 
 import tap  # noqa: E402  pylint: disable=wrong-import-position
+from capture_writer import BASE, CaptureWriter  # noqa: E402  pylint: disable=wrong-import-position
 
 VERBS = {"push", "query", "stat"}
 FORMATS = {"heph", "tptp"}
@@ -29,6 +30,7 @@ def make(*words):
 def build(*parts):
     """The tool without them. What is the same in all builds is compiled once."""
     tool = f"build/without-{'-'.join(sorted(parts))}/kbarman"
+    shutil.rmtree(os.path.join(TREE, os.path.dirname(tool)), ignore_errors=True)
     done = make(tool, *([] if "push" in parts else [tool + "-push"]), f"WITHOUT={' '.join(parts)}")
     assert done.returncode == 0, done.stderr[-2000:]
     return os.path.join(TREE, tool)
@@ -100,6 +102,24 @@ def a_program_that_is_not_there_is_named_with_its_package(tmp):
     shutil.copy(tap.KBARMAN + "-push", tmp)
     done = subprocess.run([alone, "push", "--help"], capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stdout.startswith("usage: kbarman push "), done
+
+
+def a_build_without_the_header_of_libcurl_says_so_and_shows_metrics(tmp):
+    program = "build/without-heph-tptp/kbarman-push"
+    shutil.rmtree(os.path.join(TREE, os.path.dirname(program)), ignore_errors=True)
+    done = make(program, "WITHOUT=heph tptp", "CURL_H=")
+    assert done.returncode == 0 and "curl/curl.h is missing (install libcurl4-openssl-dev)" in done.stderr, done
+    program = os.path.join(TREE, program)
+    capture = CaptureWriter(cores=1)
+    capture.task(5, b"five")
+    capture.sample(0, BASE, 5, 0x1000)
+    path, page = capture.save(os.path.join(tmp, "a.cap")), os.path.join(tmp, "a.prom")
+    done = run(program, "--otlp", "http://127.0.0.1:1", path)
+    assert done.returncode == 2 and "can't send, because it was built without libcurl" in done.stderr, done
+    done = run(program, "--openmetrics", page, path)
+    assert done.returncode == 0, done
+    with open(page, encoding="utf-8") as file:
+        assert "kbarman_records_total" in file.read()
 
 
 def a_part_that_there_is_not_ends_the_build(tmp):  # pylint: disable=unused-argument
