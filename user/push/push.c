@@ -23,6 +23,7 @@
 #include "cli/symbols.h"
 #include "export/otlp_split.h"
 #include "export/parca.h"
+#include "export/pprof_split.h"
 #include "push/encode.h"
 #include "push/environment.h"
 #include "push/http.h"
@@ -510,21 +511,43 @@ static enum push_fate send_whole(struct push *p, const struct push_request *requ
 
 /* ---- parts of a request that is too large ---- */
 
+/* A request of OTLP is cut between its profiles, a profile of pprof between its samples. */
 struct parts {
 	struct push *push;
-	struct kb_otlp_split *split;
-	bool *wanted;			/* the profiles of a part */
+	const struct push_request *whole;
+	struct kb_otlp_split *otlp;
+	struct kb_pprof_split *pprof;
+	bool *wanted;			/* the profiles, or samples, of a part */
 	bool *left;			/* those that the server did not take */
 	size_t nr;			/* of each of them */
+	unsigned int taken;		/* parts that were taken */
+	bool hopeless;			/* not even one sample was taken */
 };
 
-/* Makes the part of the profiles in @wanted. Its data are to be freed. False: no memory. */
+static bool make_pprof_part(const struct parts *parts, const bool *wanted, struct push_request *part)
+{
+	struct kb_pprof_part made;
+
+	/* Pyroscope and Parca take profiles of one millisecond for the same one. */
+	if (kb_pprof_split_part(parts->pprof, wanted, parts->taken, &made))
+		return false;
+	*part = (struct push_request){
+		.counts = parts->whole->counts, .data = made.data, .size = made.size,
+	};
+	part->counts.samples = made.samples;
+	part->counts.waits = made.waits;
+	return true;
+}
+
+/* Makes the part of those in @wanted. Its data are to be freed. False: no memory. */
 static bool make_part(const struct parts *parts, const bool *wanted, struct push_request *part)
 {
 	struct kb_otlp_request made;
 
 	*part = (struct push_request){ 0 };
-	if (kb_otlp_split_part(parts->split, wanted, &made))
+	if (parts->pprof)
+		return make_pprof_part(parts, wanted, part);
+	if (kb_otlp_split_part(parts->otlp, wanted, &made))
 		return false;
 	*part = (struct push_request){
 		.counts = { made.samples, made.waits, made.wait_ns, made.profiles, made.from, made.until },
@@ -533,16 +556,16 @@ static bool make_part(const struct parts *parts, const bool *wanted, struct push
 	return true;
 }
 
-/* Sends the profiles from @from to @to, in halves as long as that is too much. */
-static void send_part(const struct parts *parts, size_t from, size_t to)
+/* Sends those from @from to @to, in halves as long as that is too much. */
+static void send_part(struct parts *parts, size_t from, size_t to)
 {
 	struct push *p = parts->push;
 	enum push_fate fate = PUSH_LATER;
-	struct push_request part;
+	struct push_request part = { 0 };
 
 	for (size_t i = 0; i < parts->nr; i++)
 		parts->wanted[i] = i >= from && i < to;
-	if (make_part(parts, parts->wanted, &part))
+	if (!parts->hopeless && make_part(parts, parts->wanted, &part))
 		fate = send_whole(p, &part);
 	free(part.data);
 	if (fate == PUSH_TOO_LARGE && to - from > 1) {
@@ -550,9 +573,12 @@ static void send_part(const struct parts *parts, size_t from, size_t to)
 		send_part(parts, from + (to - from) / 2, to);
 		return;
 	}
+	parts->taken += fate == PUSH_TAKEN || fate == PUSH_UNCLEAR;
+	/* a sample is small: who does not take one takes none */
+	parts->hopeless |= fate == PUSH_TOO_LARGE && parts->pprof;
 	if (fate == PUSH_TOO_LARGE)
-		cli_warn("%s: one profile of %zu bytes is too large for it: raise its limit", p->shown,
-			 part.size);
+		cli_warn("%s: one %s of %zu bytes is too large for it: raise its limit", p->shown,
+			 parts->pprof ? "sample" : "profile", part.size);
 	if (fate == PUSH_REFUSED && p->sent.requests)
 		push_count(&p->lost, &part.counts);
 	else if (fate != PUSH_TAKEN && fate != PUSH_UNCLEAR)
@@ -560,7 +586,7 @@ static void send_part(const struct parts *parts, size_t from, size_t to)
 }
 
 /* Sends the parts of a request. What is left of it goes to @rest, unless that is all or nothing. */
-static enum push_fate send_parts(const struct parts *parts, struct push_request *rest)
+static enum push_fate send_parts(struct parts *parts, struct push_request *rest)
 {
 	size_t half = parts->nr / 2, left = 0;
 
@@ -573,21 +599,38 @@ static enum push_fate send_parts(const struct parts *parts, struct push_request 
 	return left ? PUSH_TOO_LARGE : PUSH_TAKEN;
 }
 
-static enum push_fate send_in_parts(struct push *p, const struct push_request *request,
-				    struct push_request *rest)
+/* Reads the request. parts->nr: what there is in it; 0: it can't be read. */
+static void open_parts(struct parts *parts)
 {
+	const struct push_request *request = parts->whole;
 	const struct kb_otlp_request whole = {
 		.data = request->data, .size = request->size, .waits = request->counts.waits,
 		.from = request->counts.from, .until = request->counts.until,
 	};
-	struct parts parts = { .push = p };
+
+	if (parts->push->otlp && !kb_otlp_split_open(&parts->otlp, &whole))
+		parts->nr = kb_otlp_split_profiles(parts->otlp);
+	if (!parts->push->otlp && !kb_pprof_split_open(&parts->pprof, request->data, request->size))
+		parts->nr = kb_pprof_split_samples(parts->pprof);
+	parts->wanted = calloc(parts->nr + 1, sizeof(bool));
+	parts->left = calloc(parts->nr + 1, sizeof(bool));
+}
+
+static void close_parts(struct parts *parts)
+{
+	free(parts->left);
+	free(parts->wanted);
+	kb_pprof_split_close(parts->pprof);
+	kb_otlp_split_close(parts->otlp);
+}
+
+static enum push_fate send_in_parts(struct push *p, const struct push_request *request,
+				    struct push_request *rest)
+{
+	struct parts parts = { .push = p, .whole = request };
 	enum push_fate fate = PUSH_TOO_LARGE;
 
-	if (p->otlp && !kb_otlp_split_open(&parts.split, &whole)) {
-		parts.nr = kb_otlp_split_profiles(parts.split);
-		parts.wanted = calloc(parts.nr + 1, sizeof(bool));
-		parts.left = calloc(parts.nr + 1, sizeof(bool));
-	}
+	open_parts(&parts);
 	if (parts.nr > 1 && parts.wanted && parts.left) {
 		if (!p->told_parts)
 			cli_note("%s: a request of %zu bytes is too large for it: it is sent in parts",
@@ -595,12 +638,10 @@ static enum push_fate send_in_parts(struct push *p, const struct push_request *r
 		p->told_parts = true;
 		fate = send_parts(&parts, rest);
 	} else {
-		cli_warn("%s: a request of %zu bytes is too large for it%s: raise its limit", p->shown,
-			 request->size, p->otlp ? "" : ", and a profile of pprof is not sent in parts");
+		cli_warn("%s: a request of %zu bytes is too large for it: raise its limit", p->shown,
+			 request->size);
 	}
-	free(parts.left);
-	free(parts.wanted);
-	kb_otlp_split_close(parts.split);
+	close_parts(&parts);
 	return fate;
 }
 
