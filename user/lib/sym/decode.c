@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/zstd.h"
 #include "sym/answer.h"
 #include "sym/decode.h"
 #include "sym/demangle.h"
@@ -18,6 +19,7 @@ static struct kb_demangler demangler;
 void kb_decode_prepare(void)
 {
 	kb_minidebug_prepare();
+	kb_zstd();
 	free(kb_demangle(&demangler, "_Z1av"));
 }
 

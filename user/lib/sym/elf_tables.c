@@ -31,19 +31,24 @@ static struct kb_unwind_section raw(Elf_Scn *scn, const GElf_Shdr *shdr)
 }
 
 /* The same for a section of debug information, which may be compressed. */
-static struct kb_unwind_section unpacked(Elf_Scn *scn, const GElf_Shdr *shdr)
+static struct kb_unwind_section unpacked(struct kb_elf_tables *tables, Elf *elf, Elf_Scn *scn)
 {
+	GElf_Shdr shdr;
 	GElf_Chdr chdr;
 
-	if (!(shdr->sh_flags & SHF_COMPRESSED))
-		return raw(scn, shdr);
-	if (!gelf_getchdr(scn, &chdr) || chdr.ch_size > MAX_UNPACKED ||
-	    elf_compress(scn, 0, 0) < 0)
+	if (!gelf_getshdr(scn, &shdr))
 		return (struct kb_unwind_section) { 0 };
-	return contents(shdr, elf_getdata(scn, NULL));
+	if (!(shdr.sh_flags & SHF_COMPRESSED))
+		return raw(scn, &shdr);
+	if (!gelf_getchdr(scn, &chdr) || chdr.ch_size > MAX_UNPACKED ||
+	    kb_zstd_section_unpack(&tables->unpacked, elf, scn, &shdr))
+		return (struct kb_unwind_section) { 0 };
+	if (shdr.sh_flags & SHF_COMPRESSED && elf_compress(scn, 0, 0) < 0)
+		return (struct kb_unwind_section) { 0 };
+	return contents(&shdr, elf_getdata(scn, NULL));
 }
 
-static void take_section(struct kb_elf_tables *tables, Elf_Scn *scn, const GElf_Shdr *shdr,
+static void take_section(struct kb_elf_tables *tables, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr,
 			 const char *name)
 {
 	struct kb_unwind_sections *sections = &tables->sections;
@@ -51,7 +56,7 @@ static void take_section(struct kb_elf_tables *tables, Elf_Scn *scn, const GElf_
 	if (strcmp(name, ".eh_frame") == 0)
 		sections->frames[EH_FRAME].section = raw(scn, shdr);
 	else if (strcmp(name, ".debug_frame") == 0)
-		sections->frames[DEBUG_FRAME].section = unpacked(scn, shdr);
+		sections->frames[DEBUG_FRAME].section = unpacked(tables, elf, scn);
 	else if (shdr->sh_type == SHT_ARM_EXIDX)
 		sections->exidx = raw(scn, shdr);
 	else if (strcmp(name, ".ARM.extab") == 0)
@@ -83,7 +88,7 @@ static void take_sections(struct kb_elf_tables *tables, Elf *elf)
 			continue;
 		name = elf_strptr(elf, names, shdr.sh_name);
 		if (name)
-			take_section(tables, scn, &shdr, name);
+			take_section(tables, elf, scn, &shdr, name);
 	}
 }
 
@@ -137,7 +142,7 @@ int kb_elf_tables_take(struct kb_elf_tables *tables, Elf *elf, struct kb_error *
 
 void kb_elf_tables_add(struct kb_elf_tables *tables, Elf *debug)
 {
-	struct kb_elf_tables other = { 0 };
+	struct kb_elf_tables other = { .unpacked = tables->unpacked };
 
 	if (!take_header(&other.sections, debug) ||
 	    other.sections.elf != tables->sections.elf ||
@@ -145,5 +150,6 @@ void kb_elf_tables_add(struct kb_elf_tables *tables, Elf *debug)
 	    other.sections.big_endian != tables->sections.big_endian)
 		return;
 	take_sections(&other, debug);
+	tables->unpacked = other.unpacked;
 	tables->sections.frames[OTHER_FRAME].section = other.sections.frames[DEBUG_FRAME].section;
 }

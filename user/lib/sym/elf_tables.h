@@ -5,6 +5,7 @@
 
 #include <gelf.h>
 
+#include "sym/zstd_sections.h"
 #include "unwind/functions.h"
 
 /* Sections belong to the ELF file that they were taken from. */
@@ -12,6 +13,7 @@ struct kb_elf_tables {
 	struct kb_unwind_sections sections;
 	Elf_Scn *minidebug;	/* .gnu_debugdata, or NULL */
 	bool is_vdso;		/* set by the caller */
+	struct kb_zstd_sections unpacked;	/* released by the caller, behind elf_end() */
 };
 
 /* Returns 0 or -ENOEXEC: @elf, which may be NULL, is not an ELF file or has no code. */

@@ -7,6 +7,7 @@
 #include "sym/elf_tables.h"
 #include "sym/elf_unwind.h"
 #include "sym/minidebug.h"
+#include "sym/zstd_sections.h"
 #include "unwind/compile.h"
 
 static Elf *open_minidebug(const struct kb_elf_tables *tables, uint8_t **image)
@@ -54,6 +55,7 @@ int kb_elf_unwind_fd(struct kb_unwind_rows *rows, int fd, int debug_fd, const ch
 	ret = compile(rows, &tables, elf, debug, &inner);
 	elf_end(debug);
 	elf_end(elf);
+	kb_zstd_sections_release(&tables.unpacked);
 	if (ret)
 		kb_error_set(err, ret, inner.offset, "%s: %s", path, kb_error_text(&inner));
 	return ret;
@@ -88,5 +90,6 @@ int kb_elf_unwind_memory(struct kb_unwind_rows *rows, const void *data, size_t s
 	elf = elf_memory((char *)data, size);	/* it only reads */
 	ret = compile(rows, &tables, elf, NULL, err);
 	elf_end(elf);
+	kb_zstd_sections_release(&tables.unpacked);
 	return ret;
 }

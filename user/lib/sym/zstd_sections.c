@@ -43,8 +43,7 @@ static void *unpack(struct kb_zstd_sections *sections, const struct kb_zstd *zst
 	return block;
 }
 
-static int unpack_section(struct kb_zstd_sections *sections, Elf *elf, Elf_Scn *scn,
-			  GElf_Shdr *shdr)
+int kb_zstd_section_unpack(struct kb_zstd_sections *sections, Elf *elf, Elf_Scn *scn, GElf_Shdr *shdr)
 {
 	size_t header = gelf_fsize(elf, ELF_T_CHDR, 1, EV_CURRENT);
 	Elf_Data *raw = elf_rawdata(scn, NULL), *data = elf_getdata(scn, NULL);
@@ -83,7 +82,7 @@ int kb_zstd_sections_unpack(struct kb_zstd_sections *sections, Elf *elf)
 	while (!ret && (scn = elf_nextscn(elf, scn)))
 		if (gelf_getshdr(scn, &shdr) && shdr.sh_type != SHT_NOBITS &&
 		    shdr.sh_flags & SHF_COMPRESSED)
-			ret = unpack_section(sections, elf, scn, &shdr);
+			ret = kb_zstd_section_unpack(sections, elf, scn, &shdr);
 	return ret;
 }
 

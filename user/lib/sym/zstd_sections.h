@@ -6,7 +6,7 @@
 #ifndef KBARMAN_SYM_ZSTD_SECTIONS_H
 #define KBARMAN_SYM_ZSTD_SECTIONS_H
 
-#include <libelf.h>
+#include <gelf.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +22,9 @@ struct kb_zstd_sections {
  * some, and no libzstd.
  */
 int kb_zstd_sections_unpack(struct kb_zstd_sections *sections, Elf *elf);
+
+/* The same for one section, if zstd compressed it. @shdr is its header, which changes. */
+int kb_zstd_section_unpack(struct kb_zstd_sections *sections, Elf *elf, Elf_Scn *scn, GElf_Shdr *shdr);
 
 void kb_zstd_sections_release(struct kb_zstd_sections *sections);
 
