@@ -483,24 +483,29 @@ def live(tmp, *args, **settings):
 
 
 def numbers_of_a_session_only_grow_and_each_record_counts_once(tmp):
-    with live(tmp) as (url, _):
-        before, sums, wakeups = {}, [], ("kbarman_reader_wakeups_total", ())
-        while before.get(wakeups, 0) < 12:
-            values = parse(get(url)[1])
-            for key, number in before.items():
-                if key[0].endswith(("_total", "_count", "_sum", "_bucket")):
-                    assert values[key] >= number, (key, number, values.get(key))
-            before = values
-            sums.append((sum(pick(values, "kbarman_records_total").values()),
-                         values["kbarman_records_written_total", ()]))
-            time.sleep(0.25)
-        assert sums[-1][0] > sums[0][0], sums
+    rate = 5
+
+    def was_read_in_time():
+        """Follows a session. On a busy machine its buffers may have been overwritten: then another one."""
+        with live(tmp, FAKE_RATE=rate) as (url, _):
+            before, sums, wakeups = {}, [], ("kbarman_reader_wakeups_total", ())
+            while before.get(wakeups, 0) < 12 or sums[-1][0] == sums[0][0]:
+                values = parse(get(url)[1])
+                for key, number in before.items():
+                    if key[0].endswith(("_total", "_count", "_sum", "_bucket")):
+                        assert values[key] >= number, (key, number, values.get(key))
+                before = values
+                sums.append((sum(pick(values, "kbarman_records_total").values()),
+                             values["kbarman_records_written_total", ()]))
+                time.sleep(0.25)
         # what came between the moment and the copy is left to the next reading
         assert all(read <= there for read, there in sums), sums
-        # and is no more than that: a busy machine is late now and then, not always
-        assert min(there - read for read, there in sums) < 20 * 2 * 3000, sums
-        assert not pick(before, "kbarman_unread_seconds_total").get((), 0), before
         assert before["kbarman_reader_cpu_seconds_total", ()] > 0 < before["kbarman_reader_bytes_total", ()]
+        # and is no more than that
+        return not pick(before, "kbarman_unread_seconds_total").get((), 0) and \
+            min(there - read for read, there in sums) < rate * 2 * 3000
+
+    tap.until(was_read_in_time, "a session that is read in time")
 
 
 def what_was_overwritten_before_it_was_read_is_said(tmp):
