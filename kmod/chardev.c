@@ -27,7 +27,6 @@
 
 #define MAX_ROWS	4096
 #define MAX_IMAGE	4096
-#define MAX_FACTS	4096	/* per call */
 
 static const struct file_operations marker_file_operations;
 
@@ -80,7 +79,6 @@ union argument {
 	struct kbarman_consume consume;
 	struct kbarman_stats stats;
 	struct kbarman_clock clock;
-	struct kbarman_task_facts task_facts;
 	struct kbarman_add_maps add_maps;
 	struct kbarman_mark_series mark_series;
 	struct kbarman_sessions sessions;
@@ -177,32 +175,6 @@ static long call_clock(const struct caller *caller, union argument *argument)
 	if (argument->clock.flags)
 		return -EINVAL;
 	return kbarman_session_clock(caller->session, &argument->clock);
-}
-
-static long call_task_facts(const struct caller *caller, union argument *argument)
-{
-	struct kbarman_task_facts *request = &argument->task_facts;
-	u32 bytes = request->fact_bytes, room = min_t(u32, request->count, MAX_FACTS), i;
-	struct kbarman_capture *capture;
-	struct kbarman_task_fact *facts;
-	int error = 0;
-
-	if (!kbarman_element_is_good(room, bytes, KBARMAN_TASK_FACT_SIZE_VER0))
-		return -EINVAL;
-	request->fact_bytes = sizeof(*facts);
-	capture = kbarman_session_capture(caller->session);
-	if (!capture)
-		return -ENODATA;
-	facts = kvcalloc(room, sizeof(*facts), GFP_KERNEL);
-	if (facts)
-		request->count = kbarman_tables_task_facts(capture, request->first, room, facts);
-	else
-		error = -ENOMEM;
-	for (i = 0; !error && i < request->count; i++)
-		error = kbarman_element_put(request->facts_ptr, bytes, i, &facts[i], sizeof(*facts));
-	kvfree(facts);
-	kbarman_capture_put(capture);
-	return error;
 }
 
 static int row_add_map(const struct caller *caller, const struct kbarman_map_row *row, char *image)
@@ -304,7 +276,6 @@ static const struct call calls[] = {
 	CALL(CONSUME, consume, true),
 	CALL(STATS, stats, true),
 	CALL(CLOCK, clock, true),
-	CALL(TASK_FACTS, task_facts, true),
 	CALL(ADD_MAPS, add_maps, true),
 	CALL(MARK_SERIES, mark_series, false),
 	CALL(SESSIONS, sessions, false),

@@ -28,9 +28,10 @@ struct kbarman_layout {
 	u32 max_maps;
 	u32 max_series;		/* custom series, and as many charts; at least
 				 * KBARMAN_SERIES_COUNT */
-	u32 max_strings;	/* in: the minimum; out: fills up the header's last page */
+	u32 max_strings;	/* bytes of strings. In: the minimum; out: fills up the header's last page */
 	unsigned long ring_bytes;	/* a power of two */
 	/* Out: offsets from the start of the header, and sizes. */
+	size_t facts;		/* offset of struct bm_kbarman_tasks, behind the strings */
 	size_t pmus;
 	size_t tasks;		/* offset of num_task_entries */
 	size_t maps;		/* offset of num_mmap_layout_entries */
@@ -39,7 +40,7 @@ struct kbarman_layout {
 	size_t map_bytes;	/* length of one CPU's map, page-aligned */
 };
 
-/* What the header does not say of a row of the task table. */
+/* What the map does not say of a row of the task table. */
 struct kbarman_life {
 	u64 begun;		/* when the task began, under whatever name */
 	u64 maps_ended;		/* older rows of the task's mappings are over since then */
@@ -76,7 +77,7 @@ struct kbarman_capture {
 	struct kbarman_shares shares;
 	u32 nr_charts, nr_series;	/* number of those with a name */
 	struct kbarman_rows tasks;	/* hashed by task id */
-	struct kbarman_task_fact *facts;	/* [max_tasks] */
+	struct bm_kbarman_task *facts;		/* [max_tasks]: in the header's pages */
 	struct kbarman_life *lives;		/* [max_tasks] */
 	struct kbarman_rows maps;
 	u32 *image_starts;	/* [max_maps]: offset of the beginning of the string in which

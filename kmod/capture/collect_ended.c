@@ -76,7 +76,7 @@ static struct kbarman_ended ended_of_map(struct kbarman_capture *capture, u32 ro
 
 static struct kbarman_ended ended_of_task(struct kbarman_capture *capture, u32 row)
 {
-	const struct kbarman_task_fact *fact = &capture->facts[row];
+	const struct bm_kbarman_task *fact = &capture->facts[row];
 
 	return (struct kbarman_ended) { .row = row, .id = fact->task_id, .process = fact->tgid,
 					.from = kbarman_task_row(capture, row)->timestamp,

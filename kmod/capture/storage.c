@@ -21,11 +21,14 @@
 
 /*
  * All sizes but that of the string table are given. The string table is extended to the end of a
- * page. Its length is a multiple of 4, so the structs behind it have the alignment they declare. Up
+ * page. Its end is what the format does not know: struct bm_kbarman_tasks, at a multiple of 8. The
+ * length with that is a multiple of 4, so the structs behind it have the alignment they declare. Up
  * to 3 bytes then remain before the page's end. The format pads there to a multiple of 8.
  */
 int kbarman_layout_init(struct kbarman_layout *layout)
 {
+	u64 facts = sizeof(struct bm_kbarman_tasks) +
+		    (u64)layout->max_tasks * sizeof(struct bm_kbarman_task);
 	u64 pmus = (u64)layout->max_cores * sizeof(struct bm_protocol_header_pmu_settings);
 	u64 tasks = 4 + (u64)layout->max_tasks * sizeof(struct bm_protocol_header_task_info);
 	u64 maps = 4 + (u64)layout->max_maps * sizeof(struct bm_protocol_header_mmap_layout);
@@ -33,14 +36,15 @@ int kbarman_layout_init(struct kbarman_layout *layout)
 			     (sizeof(struct bm_protocol_header_custom_chart) +
 			      sizeof(struct bm_protocol_header_custom_chart_series));
 	u64 fixed = sizeof(struct bm_protocol_header_start) + pmus + tasks + maps + charts;
-	u64 end = PAGE_ALIGN(fixed + ALIGN((u64)layout->max_strings, 4));
+	u64 end = PAGE_ALIGN(fixed + facts + ALIGN((u64)layout->max_strings, 8));
 
 	/* header_length has 32 bits, and the length of a map must fit into a size_t. */
 	if (end + PAGE_SIZE > U32_MAX || end + layout->ring_bytes + PAGE_SIZE > SIZE_MAX)
 		return -EINVAL;
 
-	layout->max_strings = ALIGN_DOWN(end - fixed, 4);
-	layout->pmus = sizeof(struct bm_protocol_header_start) + layout->max_strings;
+	layout->pmus = sizeof(struct bm_protocol_header_start) + ALIGN_DOWN(end - fixed, 4);
+	layout->facts = ALIGN_DOWN(layout->pmus - facts, 8);
+	layout->max_strings = layout->facts - sizeof(struct bm_protocol_header_start);
 	layout->tasks = layout->pmus + pmus;
 	layout->maps = layout->tasks + tasks;
 	layout->charts = layout->maps + maps;
@@ -57,7 +61,7 @@ u64 kbarman_layout_memory(const struct kbarman_layout *layout)
 
 	return layout->header_bytes + kbarman_rows_bytes(layout->max_tasks) +
 	       kbarman_rows_bytes(layout->max_maps) + 2 * kbarman_rows_bytes(layout->max_series) +
-	       (u64)layout->max_tasks * (sizeof(*capture->facts) + sizeof(*capture->lives)) +
+	       (u64)layout->max_tasks * sizeof(*capture->lives) +
 	       (u64)layout->max_maps * sizeof(*capture->image_starts) +
 	       (u64)layout->max_strings / KBARMAN_STRING_UNIT * sizeof(*strings->blocks) +
 	       (u64)kbarman_strings_buckets(layout->max_strings) * sizeof(*strings->buckets) +
@@ -111,14 +115,12 @@ struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layo
 	capture->header = kbarman_memory_pages(layout->header_bytes, NUMA_NO_NODE);
 	capture->rings = kcalloc(layout->max_cores, sizeof(*capture->rings),
 				 GFP_KERNEL_ACCOUNT);
-	capture->facts = kbarman_memory_pages(array_size(layout->max_tasks, sizeof(*capture->facts)),
-					      NUMA_NO_NODE);
 	capture->lives = kbarman_memory_pages(array_size(layout->max_tasks, sizeof(*capture->lives)),
 					      NUMA_NO_NODE);
 	capture->image_starts = kbarman_memory_pages(array_size(layout->max_maps,
 								sizeof(*capture->image_starts)),
 						     NUMA_NO_NODE);
-	if (capture->header && capture->rings && capture->facts && capture->lives &&
+	if (capture->header && capture->rings && capture->lives &&
 	    capture->image_starts && strings_create(&capture->strings, layout) &&
 	    kbarman_rows_create(&capture->tasks, layout->max_tasks, true) &&
 	    kbarman_rows_create(&capture->maps, layout->max_maps, false) &&
@@ -151,7 +153,6 @@ static void capture_free(struct kref *ref)
 	kbarman_memory_free(capture->strings.blocks);
 	kbarman_memory_free(capture->image_starts);
 	kbarman_memory_free(capture->lives);
-	kbarman_memory_free(capture->facts);
 	kfree(capture->rings);
 	kbarman_memory_free(capture->header);
 	kbarman_capture_refund(capture, capture->bytes);
@@ -261,6 +262,7 @@ void kbarman_capture_reset(struct kbarman_capture *capture, const char *target_n
 {
 	const struct kbarman_layout *layout = &capture->layout;
 	struct bm_protocol_header_start *start = capture->header;
+	struct bm_kbarman_tasks *facts = capture->header + layout->facts;
 	const u32 sizes[KBARMAN_SHARES] = {
 		[KBARMAN_SHARE_TASKS] = layout->max_tasks,
 		[KBARMAN_SHARE_MAPS] = layout->max_maps,
@@ -282,11 +284,17 @@ void kbarman_capture_reset(struct kbarman_capture *capture, const char *target_n
 			.max_task_infos = layout->max_tasks,
 			.max_mmap_layout = layout->max_maps,
 			.max_pmu_counters = BM_MAX_PMU_COUNTERS,
-			.max_string_table_length = layout->max_strings,
+			.max_string_table_length = layout->pmus - sizeof(*start),
 			.num_custom_counters = layout->max_series,
 		},
 		.clock_info = { .timestamp_multiplier = 1, .timestamp_divisor = 1 },
 	};
+	*facts = (struct bm_kbarman_tasks) {
+		.size = sizeof(*facts),
+		.element_size = sizeof(*capture->facts),
+		.count = layout->max_tasks,
+	};
+	capture->facts = (void *)(facts + 1);
 	kbarman_shares_init(&capture->shares, sizes);
 	/*
 	 * No string is interned before the target's name, so it is the first string of the table.
@@ -295,4 +303,5 @@ void kbarman_capture_reset(struct kbarman_capture *capture, const char *target_n
 	capture->no_string = capture_intern_literal(capture, "");
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 	kbarman_series_reset(capture);
+	kbarman_header_fact(capture, "tasks", "%zu", layout->facts);
 }

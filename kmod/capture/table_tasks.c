@@ -5,8 +5,6 @@
 #include "capture/room.h"
 #include "capture/tables.h"
 
-#define FACTS_AT_ONCE	128	/* rows whose facts are copied under the lock */
-
 u32 *kbarman_task_count(struct kbarman_capture *capture)
 {
 	return capture->header + capture->layout.tasks;
@@ -45,7 +43,7 @@ static void task_row_fill(struct kbarman_capture *capture, u32 row, u64 timestam
 		.begun = lives ? capture->lives[former].begun : timestamp,
 		.maps_ended = lives ? capture->lives[former].maps_ended : 0,
 	};
-	capture->facts[row] = (struct kbarman_task_fact) { .task_id = task_id, .tgid = tgid };
+	capture->facts[row] = (struct bm_kbarman_task) { .task_id = task_id, .tgid = tgid };
 	capture->tasks.until[row] = 0;
 	if (former >= 0) {
 		task_row_unlink(capture, former);
@@ -141,25 +139,8 @@ u32 kbarman_tables_drop_task(struct kbarman_capture *capture, u32 row)
 	WRITE_ONCE(info->task_id, KBARMAN_NO_TASK);
 	smp_wmb();	/* nobody's, then another name */
 	info->task_name_ptr = capture->no_string;
-	capture->facts[row] = (struct kbarman_task_fact) { .task_id = KBARMAN_NO_TASK };
+	capture->facts[row] = (struct bm_kbarman_task) { .task_id = KBARMAN_NO_TASK };
 	capture->tasks.until[row] = 0;
 	kbarman_row_give(capture, &capture->tasks, row, KBARMAN_SHARE_TASKS);
 	return kbarman_forget(capture, name);
-}
-
-u32 kbarman_tables_task_facts(struct kbarman_capture *capture, u32 first, u32 count,
-			      struct kbarman_task_fact *facts)
-{
-	u32 rows, some, done = 0;
-	unsigned long flags;
-
-	do {
-		raw_spin_lock_irqsave(&capture->lock, flags);
-		rows = *kbarman_task_count(capture);
-		some = min3(count - done, rows - min(first + done, rows), (u32)FACTS_AT_ONCE);
-		memcpy(facts + done, capture->facts + first + done, some * sizeof(*facts));
-		raw_spin_unlock_irqrestore(&capture->lock, flags);
-		done += some;
-	} while (some);
-	return done;
 }

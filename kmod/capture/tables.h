@@ -58,10 +58,6 @@ void kbarman_tables_end_maps(struct kbarman_capture *capture, u64 timestamp, u32
 int kbarman_tables_add_series(struct kbarman_capture *capture, u32 user,
 			      const struct kbarman_mark_series *wanted);
 
-/* Copies the facts of at most @count rows from @first on; returns how many. */
-u32 kbarman_tables_task_facts(struct kbarman_capture *capture, u32 first, u32 count,
-			      struct kbarman_task_fact *facts);
-
 /* ---- for the collector and the reset; under the capture's lock ---- */
 
 u32 *kbarman_task_count(struct kbarman_capture *capture);

@@ -110,8 +110,12 @@
  * task's name at that record; a record before all of them takes the first one. Of rows of a task
  * with the same timestamp the later one counts. A row of a mapping
  * is in force from its timestamp on. Where it overlaps older rows of its process it replaces them,
- * and no row says that a mapping ended. A thread without rows of its own has those of its process
- * (KBARMAN_TASK_FACTS), and rows of task 0 are everybody's.
+ * and no row says that a mapping ended. A thread without rows of its own has those of its process,
+ * and rows of task 0 are everybody's.
+ *
+ * To which process a task belongs, and when it exited, stands in struct bm_kbarman_tasks
+ * (barman_v2.h), which each map has in its header's pages: the string kbarman.tasks says where. The
+ * element of a row is complete before the row is, but for the exit, which comes later.
  *
  * Facts
  * -----
@@ -780,29 +784,6 @@ struct kbarman_clock {
 #define KBARMAN_CLOCK_SIZE_VER0		104
 
 /*
- * KBARMAN_TASK_FACTS: facts about tasks for which Barman has no field, by row of the task table.
- * The call fills at most `count` elements, from row `first` on, and sets `count` to the number of
- * elements filled.
- */
-struct kbarman_task_fact {
-	__u32 task_id;
-	__u32 tgid;			/* thread group (process) id */
-	__u64 exit_timestamp;		/* ticks, 0 while the task lives */
-};
-
-#define KBARMAN_TASK_FACT_SIZE_VER0	16
-
-struct kbarman_task_facts {
-	__u32 size;
-	__u32 first;
-	__u32 count;
-	__u32 fact_bytes;		/* of one of them */
-	__u64 facts_ptr;		/* struct kbarman_task_fact[] */
-};
-
-#define KBARMAN_TASK_FACTS_SIZE_VER0	24
-
-/*
  * KBARMAN_ADD_MAPS: add rows to the mmap table that the module can't find by itself: kernel text,
  * and kernel modules that were loaded before the session started. Rows of the kernel have task_id 0
  * and apply to every task.
@@ -1010,7 +991,6 @@ struct kbarman_mark_series {
 #define KBARMAN_CONSUME		_IOW('k', 0xb4, struct kbarman_consume)
 #define KBARMAN_STATS		_IOWR('k', 0xb5, struct kbarman_stats)
 #define KBARMAN_CLOCK		_IOWR('k', 0xb6, struct kbarman_clock)
-#define KBARMAN_TASK_FACTS	_IOWR('k', 0xb7, struct kbarman_task_facts)
 #define KBARMAN_ADD_MAPS	_IOWR('k', 0xb8, struct kbarman_add_maps)
 #define KBARMAN_MARK_STATE	_IO('k', 0xb9)	/* 0 */
 #define KBARMAN_MARK_SERIES	_IOWR('k', 0xba, struct kbarman_mark_series)

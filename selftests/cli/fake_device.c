@@ -73,6 +73,7 @@
 
 #define MAX_CPUS	256
 #define TASKS		64
+#define PROCESS		7		/* that of task 1 */
 #define MAPS		64
 #define PAGE		65536		/* a page, whatever pages there are */
 #define OWN_SERIES	8	/* of the module: "Lost records", one without a name, and the sources */
@@ -202,11 +203,11 @@ static void add_fact(const char *format, ...)
 	va_end(args);
 }
 
-static void add_task(uint32_t id, uint32_t process, const char *name)
+static void add_task(uint32_t id, uint32_t process, uint64_t exited, const char *name)
 {
 	uint32_t row = fake.tables->tail.nr_tasks;
 
-	fake.tables->more.rows[row] = (struct bm_kbarman_task){ id, process, 0 };
+	fake.tables->more.rows[row] = (struct bm_kbarman_task){ id, process, exited };
 	fake.tables->tail.tasks[row] = (struct bm_protocol_header_task_info){
 		fake.started.timestamp, id, add_string(name, strlen(name)) };
 	__atomic_store_n(&fake.tables->tail.nr_tasks, row + 1, __ATOMIC_RELEASE);
@@ -256,7 +257,7 @@ static void add_images(void)
 
 	for (fake.nr_images = 0; path && *path; path = *end ? end + 1 : end) {
 		struct kbarman_map_row row = {
-			.task_id = 1,
+			.task_id = PROCESS,
 			.base_address = IMAGE_BASE + 2ULL * IMAGE_BYTES * fake.nr_images,
 			.length = IMAGE_BYTES,
 			.image_ptr = (uintptr_t)path,
@@ -731,8 +732,8 @@ static int start(struct kbarman_start *s)
 	}
 	read_clock(&fake.started);
 	reset_tables();
-	add_task(0, 0, "swapper");
-	add_task(1, 1, "fake task");
+	add_task(0, 0, 0, "swapper");
+	add_task(1, PROCESS, 12345, "fake task");
 	add_images();
 	add_fact("kbarman.ext=1");
 	add_fact("kbarman.raw_base=%" PRIu64, (uint64_t)fake.started.raw_ns);
@@ -844,16 +845,6 @@ static int stats(struct kbarman_stats *s)
 	return 0;
 }
 
-static int task_facts(struct kbarman_task_facts *f)
-{
-	static const struct kbarman_task_fact facts[2] = { { 0, 0, 0 }, { 1, 7, 12345 } };
-	uint32_t left = f->first < 2 ? 2 - f->first : 0;
-
-	f->count = f->count < left ? f->count : left;
-	memcpy((void *)(uintptr_t)f->facts_ptr, facts + f->first, f->count * sizeof(*facts));
-	return 0;
-}
-
 static int add_maps(struct kbarman_add_maps *a)
 {
 	const struct kbarman_map_row *rows = (void *)(uintptr_t)a->rows_ptr;
@@ -956,8 +947,6 @@ static int fake_ioctl(unsigned long request, void *argument)
 		clock->stop = fake.stopped;
 		read_clock(&clock->now);
 		return 0;
-	case KBARMAN_TASK_FACTS:
-		return task_facts(argument);
 	case KBARMAN_ADD_MAPS:
 		return add_maps(argument);
 	case KBARMAN_MARK_SERIES:

@@ -216,16 +216,6 @@ static int do_clock(void)
 	return call(fd, KBARMAN_CLOCK, &c);
 }
 
-static int do_task_facts(void)
-{
-	static struct kbarman_task_fact facts[1024];
-	struct kbarman_task_facts f = {
-		.size = sizeof(f), .count = 1024, .fact_bytes = sizeof(facts[0]),
-		.facts_ptr = (uintptr_t)facts };
-
-	return call(fd, KBARMAN_TASK_FACTS, &f);
-}
-
 static int do_add_maps(void)
 {
 	static const char image[] = "/a/file";
@@ -347,7 +337,6 @@ static const struct step steps[] = {
 	{ "stop", false, false, running, do_stop, close_device },
 	{ "stats", true, false, running, do_stats, close_device },
 	{ "clock", true, false, running, do_clock, close_device },
-	{ "task_facts", true, false, running, do_task_facts, close_device },
 	{ "add_maps", true, false, configured, do_add_maps, close_device },
 	{ "mmap", true, true, configured, do_map, unmap },
 	{ "touch", true, false, mapped, do_touch, unmap },

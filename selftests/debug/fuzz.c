@@ -66,7 +66,6 @@ static const char *const kinds[] = {
 	[CALL(KBARMAN_CONSUME)] = "consume",
 	[CALL(KBARMAN_STATS)] = "stats",
 	[CALL(KBARMAN_CLOCK)] = "clock",
-	[CALL(KBARMAN_TASK_FACTS)] = "task facts",
 	[CALL(KBARMAN_ADD_MAPS)] = "add maps",
 	[CALL(KBARMAN_MARK_STATE)] = "mark state",
 	[CALL(KBARMAN_MARK_SERIES)] = "mark series",
@@ -458,7 +457,6 @@ static int call_simple(int fd, unsigned int which, uint64_t bits)
 		struct kbarman_consume consume;
 		struct kbarman_stats stats;
 		struct kbarman_clock clock;
-		struct kbarman_task_facts facts;
 		struct kbarman_sessions sessions;
 		struct kbarman_choose choose;
 		struct kbarman_adopt adopt;
@@ -488,29 +486,21 @@ static int call_simple(int fd, unsigned int which, uint64_t bits)
 		command = KBARMAN_CLOCK, size = sizeof(u.clock);
 		break;
 	case 5:
-		command = KBARMAN_TASK_FACTS, size = sizeof(u.facts);
-		u.facts.first = take(&bits, 100);
-		u.facts.count = take(&bits, 64);
-		u.facts.fact_bytes = sizeof(struct kbarman_task_fact);
-		/* up to the edge: a count made wrong is not to reach what is the fuzzer's own */
-		u.facts.facts_ptr = (uintptr_t)(edge + page - 64 * sizeof(struct kbarman_task_fact));
-		break;
-	case 6:
 		command = KBARMAN_SESSIONS, size = sizeof(u.sessions);
 		u.sessions.count = take(&bits, 8);
 		u.sessions.info_bytes = sizeof(struct kbarman_session_info);
 		u.sessions.sessions_ptr =
 			(uintptr_t)(edge + page - 4 * sizeof(struct kbarman_session_info));
 		break;
-	case 7:
+	case 6:
 		command = KBARMAN_CHOOSE, size = sizeof(u.choose);
 		u.choose.session = session(fd) - take(&bits, 3);
 		break;
-	case 8:		/* there is none, unless the module was loaded with `boot` */
+	case 7:		/* there is none, unless the module was loaded with `boot` */
 		command = KBARMAN_ADOPT, size = sizeof(u.adopt);
 		u.adopt.session = take(&bits, 3);
 		break;
-	case 9:
+	case 8:
 		command = KBARMAN_TURN, size = sizeof(u.turn);
 		u.turn.turn = take(&bits, 4);
 		break;
@@ -763,10 +753,10 @@ static void any_call(struct step s)
 		usleep(take(&s.how, 3000));
 		break;
 	case 55:
-		call_simple(files[i], 9, s.how);	/* turns */
+		call_simple(files[i], 8, s.how);	/* turns */
 		break;
 	default:
-		call_simple(files[i], kind % 8 ? 1 + kind % 8 : 0, s.how);
+		call_simple(files[i], kind % 7 ? 1 + kind % 7 : 0, s.how);
 	}
 }
 

@@ -52,10 +52,6 @@ FIRST(STATS, 216);
 LENGTH(kbarman_clock_pair, 32);
 LENGTH(kbarman_clock, 104);
 FIRST(CLOCK, 104);
-LENGTH(kbarman_task_fact, 16);
-FIRST(TASK_FACT, 16);
-LENGTH(kbarman_task_facts, 24);
-FIRST(TASK_FACTS, 24);
 LENGTH(kbarman_map_row, 40);
 FIRST(MAP_ROW, 40);
 LENGTH(kbarman_add_maps, 24);
@@ -92,7 +88,6 @@ FIXTURE_VARIANT_ADD(call, start) { KBARMAN_START, KBARMAN_START_SIZE_VER0, 0 };
 FIXTURE_VARIANT_ADD(call, consume) { KBARMAN_CONSUME, KBARMAN_CONSUME_SIZE_VER0, 0 };
 FIXTURE_VARIANT_ADD(call, stats) { KBARMAN_STATS, KBARMAN_STATS_SIZE_VER0, 0 };
 FIXTURE_VARIANT_ADD(call, clock) { KBARMAN_CLOCK, KBARMAN_CLOCK_SIZE_VER0, 0 };
-FIXTURE_VARIANT_ADD(call, task_facts) { KBARMAN_TASK_FACTS, KBARMAN_TASK_FACTS_SIZE_VER0, 0 };
 FIXTURE_VARIANT_ADD(call, add_maps) { KBARMAN_ADD_MAPS, KBARMAN_ADD_MAPS_SIZE_VER0,
 				      RESERVED(kbarman_add_maps) };
 FIXTURE_VARIANT_ADD(call, sessions) { KBARMAN_SESSIONS, KBARMAN_SESSIONS_SIZE_VER0, 0 };
@@ -834,7 +829,6 @@ TEST_F(abi, calls_before_configure_are_refused)
 {
 	struct kbarman_stats s = { .size = sizeof(s), .cpu = KBARMAN_CPU_ALL };
 	struct kbarman_clock k = { .size = sizeof(k) };
-	struct kbarman_task_facts f = { .size = sizeof(f) };
 	struct kbarman_add_maps m = { .size = sizeof(m) };
 
 	EXPECT_EQ(-ENODATA, start(self->fd));
@@ -842,7 +836,6 @@ TEST_F(abi, calls_before_configure_are_refused)
 	EXPECT_EQ(-ENODATA, consume(self->fd, 0, 0));
 	EXPECT_EQ(-ENODATA, call(self->fd, KBARMAN_STATS, &s));
 	EXPECT_EQ(-ENODATA, call(self->fd, KBARMAN_CLOCK, &k));
-	EXPECT_EQ(-ENODATA, call(self->fd, KBARMAN_TASK_FACTS, &f));
 	EXPECT_EQ(-ENODATA, call(self->fd, KBARMAN_ADD_MAPS, &m));
 }
 
@@ -1061,33 +1054,6 @@ TEST_F(abi, add_maps_says_how_many_went_in)
 	EXPECT_EQ(3, count);
 	EXPECT_EQ(3, stats(self->fd, KBARMAN_CPU_ALL).maps);
 	EXPECT_EQ(1, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_MAP]);
-}
-
-TEST_F(abi, task_facts_fault_on_a_bad_pointer)
-{
-	struct kbarman_task_facts f = { .size = sizeof(f), .count = 16,
-					.fact_bytes = sizeof(struct kbarman_task_fact),
-					.facts_ptr = 16 };
-
-	ASSERT_EQ(0, configure(self->fd, plain));
-	ASSERT_EQ(0, start(self->fd));
-	if (!stats(self->fd, KBARMAN_CPU_ALL).tasks)
-		SKIP(return, "no task is known");
-	EXPECT_EQ(-EFAULT, call(self->fd, KBARMAN_TASK_FACTS, &f));
-}
-
-TEST_F(abi, task_facts_end_where_the_table_ends)
-{
-	struct kbarman_task_facts f = { .size = sizeof(f), .fact_bytes = 16 };
-	struct kbarman_task_fact facts[8];
-
-	ASSERT_EQ(0, configure(self->fd, plain));
-	ASSERT_EQ(0, start(self->fd));
-	f.first = ~0U;
-	f.count = 8;
-	f.facts_ptr = (uintptr_t)facts;
-	EXPECT_EQ(0, call(self->fd, KBARMAN_TASK_FACTS, &f));
-	EXPECT_EQ(0, f.count);
 }
 
 TEST_HARNESS_MAIN

@@ -254,10 +254,6 @@ TEST_F(addresses, captures_have_them_only_with_syslog)
 
 TEST_F(addresses, answers_never_have_them)
 {
-	struct kbarman_task_fact facts[256] = { 0 };
-	struct kbarman_task_facts f = { .size = sizeof(f), .count = 256,
-					.fact_bytes = sizeof(facts[0]),
-					.facts_ptr = (uintptr_t)facts };
 	struct kbarman_query q = query(self->fd);
 	struct kbarman_stats s = stats(self->fd, KBARMAN_CPU_ALL);
 	struct kbarman_clock c = clocks(self->fd);
@@ -265,12 +261,9 @@ TEST_F(addresses, answers_never_have_them)
 	const void *map = mmap(NULL, q.page_size, PROT_READ, MAP_SHARED, word, 0);
 
 	ASSERT_NE(MAP_FAILED, map);
-	ASSERT_EQ(0, call(self->fd, KBARMAN_TASK_FACTS, &f));
 	EXPECT_EQ(0, count_addresses(&q, sizeof(q)));
 	EXPECT_EQ(0, count_addresses(&s, sizeof(s)));
 	EXPECT_EQ(0, count_addresses(&c, sizeof(c)));
-	EXPECT_EQ(0, count_addresses(&f, offsetof(struct kbarman_task_facts, facts_ptr)));
-	EXPECT_EQ(0, count_addresses(facts, sizeof(facts)));
 	EXPECT_EQ(0, count_addresses(map, q.page_size));
 }
 
@@ -409,10 +402,13 @@ static size_t words_in_unused(const void *map, size_t *poison)
 {
 	const struct bm_protocol_header_start *h = map;
 	const struct bm_protocol_config_values *max = &h->config_constants;
-	const char *strings = capture_strings(map);
-	size_t others = 0, used = (h->string_table_length + 7) & ~7UL;
+	const char *unused = capture_strings(map) + ((h->string_table_length + 7) & ~7UL);
+	const struct bm_kbarman_tasks *pages = capture_task_pages(map);
+	size_t others = 0;
 
-	count_words(strings + used, max->max_string_table_length - used, &others, poison);
+	count_words(unused, (const char *)pages - unused, &others, poison);
+	count_words((const char *)pages + pages->size, (size_t)pages->count * pages->element_size,
+		    &others, poison);
 	count_words(capture_tasks(map), max->max_task_infos * sizeof(*capture_tasks(map)),
 		    &others, poison);
 	count_words(capture_maps(map), max->max_mmap_layout * sizeof(*capture_maps(map)),

@@ -610,6 +610,23 @@ static inline const struct bm_protocol_header_pmu_settings *capture_pmu(const vo
 			      cpu * sizeof(struct bm_protocol_header_pmu_settings));
 }
 
+/* What the task table has no field for. */
+static inline const struct bm_kbarman_tasks *capture_task_pages(const void *map)
+{
+	const char *offset = capture_fact(map, "tasks");
+
+	if (!offset)
+		lost("no kbarman.tasks");
+	return (const void *)((const char *)map + strtoull(offset, NULL, 10));
+}
+
+static inline const struct bm_kbarman_task *capture_task_facts(const void *map, uint32_t row)
+{
+	const struct bm_kbarman_tasks *pages = capture_task_pages(map);
+
+	return (const void *)((const char *)pages + pages->size + row * pages->element_size);
+}
+
 static inline const uint32_t *capture_task_count(const void *map)
 {
 	return (const void *)capture_pmu(map, capture_header(map)->config_constants.max_cores);

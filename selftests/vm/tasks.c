@@ -7,6 +7,12 @@
 
 static const struct kbarman_configure switches = { .sources = KBARMAN_SOURCE_SCHED };
 
+static struct bm_kbarman_task fact_of(const void *map,
+				      const struct bm_protocol_header_task_info *row)
+{
+	return *capture_task_facts(map, row - capture_tasks(map));
+}
+
 FIXTURE(tasks)
 {
 	int fd;
@@ -23,20 +29,6 @@ FIXTURE_SETUP(tasks)
 FIXTURE_TEARDOWN(tasks)
 {
 	close(self->fd);
-}
-
-static struct kbarman_task_fact fact_of(int fd, const void *map,
-					const struct bm_protocol_header_task_info *row)
-{
-	struct kbarman_task_fact fact = { 0 };
-	struct kbarman_task_facts f = { .size = sizeof(f), .count = 1,
-					.fact_bytes = sizeof(fact),
-					.facts_ptr = (uintptr_t)&fact };
-
-	f.first = row - capture_tasks(map);
-	if (call(fd, KBARMAN_TASK_FACTS, &f) || f.count != 1)
-		lost("no facts of row %u", f.first);
-	return fact;
 }
 
 TEST_F(tasks, tasks_there_at_start_have_rows)
@@ -83,7 +75,7 @@ TEST_F(tasks, a_forked_child_has_a_row_with_its_parents_name)
 	row = capture_task(self->map, child, "tasks");
 	ASSERT_NE(NULL, row);
 	EXPECT_LE(clocks(self->fd).start.timestamp, row->timestamp);
-	EXPECT_EQ(child, fact_of(self->fd, self->map, row).tgid);
+	EXPECT_EQ(child, fact_of(self->map, row).tgid);
 }
 
 TEST_F(tasks, an_exec_gives_the_new_name)
@@ -145,14 +137,14 @@ TEST_F(tasks, a_thread_has_a_row_and_its_process_is_known)
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	row = capture_task(self->map, id, "a thread");
 	ASSERT_NE(NULL, row);
-	EXPECT_EQ(getpid(), fact_of(self->fd, self->map, row).tgid);
-	EXPECT_EQ(id, fact_of(self->fd, self->map, row).task_id);
+	EXPECT_EQ(getpid(), fact_of(self->map, row).tgid);
+	EXPECT_EQ(id, fact_of(self->map, row).task_id);
 }
 
 TEST_F(tasks, an_exit_is_a_fact_of_the_last_row)
 {
 	const struct bm_protocol_header_task_info *row;
-	struct kbarman_task_fact fact;
+	struct bm_kbarman_task fact;
 	pid_t child;
 
 	ASSERT_EQ(0, start(self->fd));
@@ -162,12 +154,12 @@ TEST_F(tasks, an_exit_is_a_fact_of_the_last_row)
 	waitpid(child, NULL, 0);
 	row = capture_task(self->map, child, NULL);
 	ASSERT_NE(NULL, row);
-	fact = fact_of(self->fd, self->map, row);
+	fact = fact_of(self->map, row);
 	EXPECT_LE(row->timestamp, fact.exit_timestamp);
 	EXPECT_LE(fact.exit_timestamp, clocks(self->fd).now.timestamp);
 	row = capture_task(self->map, getpid(), NULL);
 	ASSERT_NE(NULL, row);
-	EXPECT_EQ(0, fact_of(self->fd, self->map, row).exit_timestamp);
+	EXPECT_EQ(0, fact_of(self->map, row).exit_timestamp);
 }
 
 static void *exec_from_thread(void __attribute__((unused)) *unused)
@@ -198,24 +190,29 @@ TEST_F(tasks, an_exec_by_a_thread_keeps_the_process)
 	row = capture_task(self->map, child, NULL);
 	ASSERT_NE(NULL, row);
 	EXPECT_STREQ("exe", capture_strings(self->map) + row->task_name_ptr);
-	EXPECT_NE(0, fact_of(self->fd, self->map, row).exit_timestamp);
+	EXPECT_NE(0, fact_of(self->map, row).exit_timestamp);
 }
 
 TEST_F(tasks, rows_and_facts_agree)
 {
-	static struct kbarman_task_fact facts[4096];
-	struct kbarman_task_facts f = { .size = sizeof(f), .count = 4096,
-					.fact_bytes = sizeof(facts[0]),
-					.facts_ptr = (uintptr_t)facts };
+	const struct bm_protocol_header_start *header = capture_header(self->map);
+	const char *room_end = capture_strings(self->map) +
+			       header->config_constants.max_string_table_length;
+	const struct bm_kbarman_tasks *pages = capture_task_pages(self->map);
 	uint32_t i;
 
 	ASSERT_EQ(0, start(self->fd));
 	ping_pong(0, 1);
 	ASSERT_EQ(0, stop(self->fd));
-	ASSERT_EQ(0, call(self->fd, KBARMAN_TASK_FACTS, &f));
-	ASSERT_EQ(*capture_task_count(self->map), f.count);
-	for (i = 0; i < f.count; i++) {
-		EXPECT_EQ(capture_tasks(self->map)[i].task_id, facts[i].task_id);
+	EXPECT_EQ(sizeof(*pages), pages->size);
+	EXPECT_EQ(sizeof(struct bm_kbarman_task), pages->element_size);
+	EXPECT_EQ(header->config_constants.max_task_infos, pages->count);
+	EXPECT_EQ(0, (uintptr_t)pages % 8);
+	EXPECT_LE(capture_strings(self->map) + header->string_table_length, (const char *)pages);
+	EXPECT_GE(room_end, (const char *)pages + pages->size + pages->count * pages->element_size);
+	for (i = 0; i < *capture_task_count(self->map); i++) {
+		EXPECT_EQ(capture_tasks(self->map)[i].task_id,
+			  capture_task_facts(self->map, i)->task_id);
 	}
 }
 

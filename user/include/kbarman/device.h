@@ -75,9 +75,6 @@ static inline uint64_t kb_stats_lost(const struct kbarman_stats *stats)
 
 /* Read the clocks as they were at the session's start and stop, and as they are now. */
 int kb_device_clock(struct kb_device *device, struct kbarman_clock *clock, struct kb_error *err);
-/* Read rows from @first on. @count is the room in @facts; it becomes the number of rows read. */
-int kb_device_task_facts(struct kb_device *device, uint32_t first, struct kbarman_task_fact *facts,
-			 uint32_t *count, struct kb_error *err);
 /*
  * Add any number of rows. @count is the number of @rows; it becomes the number of rows that
  * were added, also on error.

@@ -355,24 +355,6 @@ int kb_device_clock(struct kb_device *device, struct kbarman_clock *clock, struc
 	return 0;
 }
 
-int kb_device_task_facts(struct kb_device *device, uint32_t first, struct kbarman_task_fact *facts,
-			 uint32_t *count, struct kb_error *err)
-{
-	struct kbarman_task_facts call = {
-		.size = sizeof(call),
-		.first = first,
-		.count = *count,
-		.fact_bytes = sizeof(*facts),
-		.facts_ptr = (uintptr_t)facts,
-	};
-
-	*count = 0;
-	if (ioctl(device->fd, KBARMAN_TASK_FACTS, &call))
-		return call_failed(err, "task facts", no_meanings);
-	*count = call.count;
-	return 0;
-}
-
 int kb_device_add_maps(struct kb_device *device, const struct kbarman_map_row *rows,
 		       uint32_t *count, struct kb_error *err)
 {

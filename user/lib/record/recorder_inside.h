@@ -88,6 +88,8 @@ int recorder_copy_tables(struct kb_recorder *recorder, bool last, struct kb_erro
 
 /* Write the thread groups of rows added since the last call. */
 int recorder_write_threads(struct kb_recorder *recorder, struct kb_error *err);
+/* What the map says of that row beside its name; a process of its own, if the map has nothing. */
+struct bm_kbarman_task recorder_task_fact(const struct kb_recorder *recorder, uint32_t row);
 
 /* Add the string "kbarman.KEY=VALUE" with a number. */
 int recorder_number_fact(struct kb_recorder *recorder, uint64_t value, const char *format, ...)

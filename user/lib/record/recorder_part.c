@@ -24,7 +24,6 @@
 #define FEW		8		/* a table is nearly full if 1 / FEW of it is free */
 #define TRIES		8
 #define NO_ROW		UINT32_MAX
-#define FACTS_AT_ONCE	1024U
 
 /* A row of the module's table as it was copied: if it differs now, it is another row. */
 struct known_task {
@@ -34,6 +33,7 @@ struct known_task {
 
 struct staged {				/* a row that is not in the file yet */
 	uint32_t row;
+	uint32_t tgid;			/* of a task */
 	char *name;			/* of the task, or the path of the image */
 	char *file;			/* of an image: which file that is; NULL: not known */
 };
@@ -49,7 +49,6 @@ struct recorder_part {
 	uint64_t (*lost)[KBARMAN_LOST_REASONS];		/* by ring: as the facts say */
 	uint64_t missed[KBARMAN_MISS_REASONS];
 	uint32_t task_room, map_room;	/* rows of the file */
-	uint32_t facts_room;		/* rows of the module's table that are looked at */
 	uint32_t nr_tasks, nr_maps;	/* rows in the file */
 };
 
@@ -241,15 +240,19 @@ static uint32_t rows_now(const __u32 *count, uint32_t max)
 static int stage_tasks(struct kb_recorder *r)
 {
 	const struct kb_mapped *m = recorder_header(r);
-	uint32_t count = rows_now(m->nr_tasks, r->part->facts_room);
+	uint32_t count = rows_now(m->nr_tasks, m->header->config_constants.max_task_infos);
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct bm_protocol_header_task_info *row = &m->tasks[i];
+		struct staged *staged;
 
-		if (row->task_id != KBARMAN_NO_TASK &&
-		    memcmp(row, &r->part->tasks[i].row, sizeof(*row)) &&
-		    !stage(r->part, i, kb_mapped_string(m, row->task_name_ptr)))
+		if (row->task_id == KBARMAN_NO_TASK ||
+		    !memcmp(row, &r->part->tasks[i].row, sizeof(*row)))
+			continue;
+		staged = stage(r->part, i, kb_mapped_string(m, row->task_name_ptr));
+		if (!staged)
 			return -ENOMEM;
+		staged->tgid = recorder_task_fact(r, i).tgid;
 	}
 	return 0;
 }
@@ -280,27 +283,14 @@ static int stage_maps(struct kb_recorder *r)
 }
 
 /* Stages what @stage_rows finds, if no row is used again meanwhile. 1: it is so. */
-static int stage_stable(struct kb_recorder *r, int (*stage_rows)(struct kb_recorder *r),
-			struct kbarman_task_fact *facts, uint32_t *first)
+static int stage_stable(struct kb_recorder *r, int (*stage_rows)(struct kb_recorder *r))
 {
 	for (int i = 0; i < TRIES; i++) {
 		struct kbarman_query before, after;
-		uint32_t count = 0, last;
 		int ret = kb_device_query(r->device, &before, NULL);
 
 		forget_staged(r->part);
-		ret = ret ?: stage_rows(r);
-		if (!ret && facts && r->part->nr_staged) {
-			*first = r->part->staged[0].row;
-			last = r->part->staged[r->part->nr_staged - 1].row;
-			for (uint32_t at = *first; at <= last && !ret; at += count) {
-				count = last - at + 1 < FACTS_AT_ONCE ? last - at + 1 : FACTS_AT_ONCE;
-				ret = kb_device_task_facts(r->device, at, facts + at, &count, NULL);
-				if (!count)
-					break;
-			}
-		}
-		ret = ret ?: kb_device_query(r->device, &after, NULL);
+		ret = ret ?: stage_rows(r) ?: kb_device_query(r->device, &after, NULL);
 		if (ret)
 			return ret;
 		if (before.generation == after.generation)
@@ -320,26 +310,24 @@ static int added(struct kb_recorder *r, int ret, uint32_t *rows)
 	return ret == -ENOSPC ? 0 : ret;
 }
 
-static int add_task(struct kb_recorder *r, const struct staged *staged,
-		    const struct kbarman_task_fact *fact)
+static int add_task(struct kb_recorder *r, const struct staged *staged)
 {
 	const struct bm_protocol_header_task_info *row = &recorder_header(r)->tasks[staged->row];
 	struct known_task *known = &r->part->tasks[staged->row];
 	struct kb_task task = {
 		.timestamp = row->timestamp, .task_id = row->task_id, .name = staged->name,
 	};
-	uint32_t rows = r->part->nr_tasks, process;
+	uint32_t rows = r->part->nr_tasks;
 	int ret = added(r, kb_barman_writer_task(r->writer, &task), &r->part->nr_tasks);
 
 	memcpy(&known->row, row, sizeof(known->row));
 	known->in_file = r->part->nr_tasks > rows ? rows : NO_ROW;
 	if (ret || known->in_file == NO_ROW)
 		return ret;
-	process = fact->task_id == task.task_id && fact->tgid ? fact->tgid : task.task_id;
-	if (process != task.task_id)
-		ret = recorder_number_fact(r, process, "tgid.%u", rows);
+	if (staged->tgid != task.task_id)
+		ret = recorder_number_fact(r, staged->tgid, "tgid.%u", rows);
 	if (!ret && r->part->parts->take)
-		r->part->parts->take(r->part->parts->context, r, rows, task.task_id, process);
+		r->part->parts->take(r->part->parts->context, r, rows, task.task_id, staged->tgid);
 	return ret;
 }
 
@@ -360,28 +348,20 @@ static int add_map(struct kb_recorder *r, const struct staged *staged)
 
 int recorder_part_rows(struct kb_recorder *r, bool *stable)
 {
-	const struct kb_mapped *m = recorder_header(r);
-	uint32_t count = rows_now(m->nr_tasks, m->header->config_constants.max_task_infos), first = 0;
-	struct kbarman_task_fact *facts = calloc((size_t)count + 1, sizeof(*facts));
 	struct recorder_part *part = r->part;
 	int ret;
 
-	if (!facts)
-		return -ENOMEM;
-	/* Rows that are added meanwhile, for records that come now, are copied the next time. */
-	part->facts_room = count;
-	ret = stage_stable(r, stage_tasks, facts, &first);
+	ret = stage_stable(r, stage_tasks);
 	*stable = ret > 0;
 	for (size_t i = 0; ret > 0 && i < part->nr_staged; i++) {
-		int failed = add_task(r, &part->staged[i], &facts[part->staged[i].row]);
+		int failed = add_task(r, &part->staged[i]);
 
 		if (failed)
 			ret = failed;
 	}
-	free(facts);
 	if (ret <= 0)
 		return ret;
-	ret = stage_stable(r, stage_maps, NULL, NULL);
+	ret = stage_stable(r, stage_maps);
 	*stable = ret > 0;
 	for (size_t i = 0; ret > 0 && i < part->nr_staged; i++) {
 		int failed = add_map(r, &part->staged[i]);
@@ -407,23 +387,17 @@ static int exit_facts(struct kb_recorder *r)
 {
 	const struct kb_mapped *m = recorder_header(r);
 	uint32_t rows = rows_now(m->nr_tasks, m->header->config_constants.max_task_infos);
-	struct kbarman_task_fact *facts = calloc(FACTS_AT_ONCE, sizeof(*facts));
-	int ret = facts ? 0 : -ENOMEM;
-	uint32_t count = 1;
+	int ret = 0;
 
-	for (uint32_t row = 0; row < rows && count && !ret; ) {
-		count = FACTS_AT_ONCE;
-		ret = kb_device_task_facts(r->device, row, facts, &count, NULL);
-		for (uint32_t i = 0; i < count && row < rows && !ret; i++, row++) {
-			const struct known_task *known = &r->part->tasks[row];
+	for (uint32_t row = 0; row < rows && !ret; row++) {
+		const struct known_task *known = &r->part->tasks[row];
+		struct bm_kbarman_task fact = recorder_task_fact(r, row);
 
-			if (facts[i].exit_timestamp && known->row.timestamp &&
-			    known->in_file != NO_ROW && facts[i].task_id == known->row.task_id)
-				ret = recorder_number_fact(r, facts[i].exit_timestamp, "exit.%u",
-							   known->in_file);
-		}
+		if (fact.exit_timestamp && known->row.timestamp && known->in_file != NO_ROW &&
+		    fact.task_id == known->row.task_id)
+			ret = recorder_number_fact(r, fact.exit_timestamp, "exit.%u",
+						   known->in_file);
 	}
-	free(facts);
 	return ret;
 }
 

@@ -19,8 +19,6 @@
 #include "record/perf_pmus.h"
 #include "record/recorder_inside.h"
 
-#define FACTS_AT_ONCE	1024
-
 int recorder_write_failed(struct kb_error *err, int ret)
 {
 	return kb_error_set(err, ret, KB_NO_OFFSET, "the capture can't be written: %s",
@@ -309,6 +307,17 @@ int recorder_clock_fact(struct kb_recorder *r, const char *key)
 	return recorder_text_fact(r, key, text);
 }
 
+struct bm_kbarman_task recorder_task_fact(const struct kb_recorder *r, uint32_t row)
+{
+	const struct kb_mapped *m = recorder_header(r);
+	const struct bm_kbarman_task *more = kb_mapped_task(m, row);
+	uint32_t task_id = m->tasks[row].task_id;
+
+	if (more && more->task_id == task_id)
+		return *more;
+	return (struct bm_kbarman_task){ .task_id = task_id, .tgid = task_id };
+}
+
 /* Whether @row is the row of a task. An empty row is free for another task. */
 static bool is_used(const struct kb_recorder *r, uint32_t row)
 {
@@ -331,37 +340,24 @@ static uint32_t row_in_file(const struct kb_recorder *r, uint32_t row)
  */
 static int write_task_facts(struct kb_recorder *r, uint32_t row, bool end, struct kb_error *err)
 {
-	struct kbarman_task_fact *facts = calloc(FACTS_AT_ONCE, sizeof(*facts));
-	uint32_t count, to = row_in_file(r, row);
-	int ret;
+	uint32_t to = row_in_file(r, row);
+	int ret = 0;
 
-	if (!facts)
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	do {
-		count = FACTS_AT_ONCE;
-		ret = kb_device_task_facts(r->device, row, facts, &count, err);
-		for (uint32_t i = 0; i < count && row < r->tasks_done && !ret; i++, row++) {
-			/*
-			 * A frozen copy may be older than the facts: the row may belong to
-			 * another task by now.
-			 */
-			bool same = facts[i].task_id == recorder_header(r)->tasks[row].task_id;
+	for (; row < r->tasks_done && !ret; row++) {
+		struct bm_kbarman_task fact = recorder_task_fact(r, row);
 
-			if (!is_used(r, row))
-				continue;
-			if (same && facts[i].tgid != facts[i].task_id)
-				ret = recorder_number_fact(r, facts[i].tgid, "tgid.%u", to);
-			if (!ret && same && end && facts[i].exit_timestamp)
-				ret = recorder_number_fact(r, facts[i].exit_timestamp, "exit.%u", to);
-			if (ret)
-				recorder_write_failed(err, ret);
-			to++;
-		}
-	} while (!ret && count && row < r->tasks_done);
-	if (!ret)
-		r->task_facts_done = row;
-	free(facts);
-	return ret;
+		if (!is_used(r, row))
+			continue;
+		if (fact.tgid != fact.task_id)
+			ret = recorder_number_fact(r, fact.tgid, "tgid.%u", to);
+		if (!ret && end && fact.exit_timestamp)
+			ret = recorder_number_fact(r, fact.exit_timestamp, "exit.%u", to);
+		to++;
+	}
+	if (ret)
+		return recorder_write_failed(err, ret);
+	r->task_facts_done = row;
+	return 0;
 }
 
 int recorder_write_threads(struct kb_recorder *r, struct kb_error *err)
