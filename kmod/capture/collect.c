@@ -79,7 +79,7 @@ static u32 ended_empty_some(struct kbarman_collector *collector, struct kbarman_
 
 	raw_spin_lock_irqsave(&capture->lock, flags);
 	for (i = first; i < end && rows < EMPTIED_AT_ONCE && units < FREED_AT_ONCE; i++) {
-		if (ended->rows[i].needed)
+		if (ended->rows[i].needed || ended->rows[i].until == KBARMAN_NOT_ENDED)
 			continue;
 		/* Before the first row goes: a reader then copies again. */
 		if (!rows++)
@@ -139,11 +139,13 @@ static void collector_work(struct work_struct *work)
 static void collector_kick(struct irq_work *work)
 {
 	struct kbarman_collector *collector = container_of(work, struct kbarman_collector, kick);
-	unsigned long rested = READ_ONCE(collector->rested);
+	unsigned long rested;
 
-	if (READ_ONCE(collector->on))
-		queue_delayed_work(kbarman_wq, &collector->work,
-				   time_before(jiffies, rested) ? rested - jiffies : 0);
+	if (!smp_load_acquire(&collector->on))	/* pairs with [1] */
+		return;
+	rested = READ_ONCE(collector->rested);
+	queue_delayed_work(kbarman_wq, &collector->work,
+			   time_before(jiffies, rested) ? rested - jiffies : 0);
 }
 
 /* ---- its life ---- */
@@ -194,7 +196,7 @@ void kbarman_collect_start(struct kbarman_capture *capture, struct kbarman_ring 
 	/* The start of the session has chosen the clock. */
 	capture->collector->second = kbarman_clock_hz();
 	capture->collector->slack = div_u64(kbarman_clock_hz(), SLACK_HZ);
-	WRITE_ONCE(capture->collector->on, true);
+	smp_store_release(&capture->collector->on, true);	/* [1] */
 }
 
 void kbarman_collect_stop(struct kbarman_capture *capture)

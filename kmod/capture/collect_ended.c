@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The rows of which the time is over. */
+/* The rows of tasks, and of mappings of which the time is over. */
 #include <linux/math64.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
@@ -23,8 +23,8 @@ static bool id_is_free(u32 id)
 }
 
 /*
- * A mapping is over with its task; if its task begins anew under the same id; or if the task
- * has had all its mappings told again. A task that lives may have no row: there may be too few.
+ * A mapping is over with its process; if another process begins under the same id; or if the process
+ * has got new rows for all its mappings. A process that lives may have no row: there may be too few.
  * Under the lock.
  */
 static void ended_end_map(struct kbarman_capture *capture, u32 row, u64 now)
@@ -89,6 +89,8 @@ static void ended_add(struct kbarman_collector *collector, struct kbarman_ended_
 		      struct kbarman_ended row, u32 string)
 {
 	if (!row.until || row.until >= collector->now)
+		row.until = KBARMAN_NOT_ENDED;
+	if (row.until == KBARMAN_NOT_ENDED && ended->what != KBARMAN_SHARE_TASKS)
 		return;
 	row.strings = kbarman_strings_part(&collector->capture->strings, string);
 	ended->rows[ended->count++] = row;
@@ -109,6 +111,8 @@ static void ended_gather_some(struct kbarman_collector *collector, u32 first, u3
 			  capture->image_starts[row]);
 	}
 	for (row = first; row < min(end, *tasks); row++) {
+		if (capture->facts[row].task_id == KBARMAN_NO_TASK)
+			continue;
 		ended_end_task(collector, row);
 		ended_add(collector, &collector->tasks, ended_of_task(capture, row),
 			  kbarman_task_row(capture, row)->task_name_ptr);

@@ -14,6 +14,8 @@ static void collector_add_ended(struct kbarman_collector *collector,
 	u32 i;
 
 	for (i = 0; i < ended->count; i++) {
+		if (ended->rows[i].until == KBARMAN_NOT_ENDED)
+			continue;
 		kbarman_amounts_add(&collector->ended, ended, &ended->rows[i]);
 		if (ended->rows[i].needed)
 			kbarman_amounts_add(&collector->needed, ended, &ended->rows[i]);
@@ -100,7 +102,7 @@ static void collector_add_pieces(struct kbarman_collector *collector,
 	for (i = 0; i < ended->count; i++) {
 		const struct kbarman_ended *row = &ended->rows[i];
 
-		if (row->payer == payer && row->piece != NO_PIECE)
+		if (row->payer == payer && row->piece != NO_PIECE && row->until != KBARMAN_NOT_ENDED)
 			collector->by_piece[row->piece] += what == ended->what ? 1 : row->strings;
 	}
 }

@@ -8,15 +8,15 @@
 /*
  * The piece at hand has records that mean @id in [@from, @to]. A ring's records come in the order
  * of time, so a pass over a piece looks at each row once: when the first record comes that is not
- * older than the row.
+ * older than the row. Returns the row behind those that are not younger than the records.
  */
-static void ended_note(struct kbarman_collector *collector, struct kbarman_ended_rows *ended,
-		       u32 id, u64 from, u64 to)
+static u32 ended_note(struct kbarman_collector *collector, struct kbarman_ended_rows *ended,
+		      u32 id, u64 from, u64 to)
 {
 	u32 first = kbarman_ended_first(ended, id), next;
 
 	if (first == ended->count)
-		return;
+		return first;
 	if (ended->rows[first].pass != collector->pass) {
 		ended->rows[first].pass = collector->pass;
 		ended->rows[first].next = first;
@@ -30,6 +30,7 @@ static void ended_note(struct kbarman_collector *collector, struct kbarman_ended
 			row->piece = collector->piece;
 	}
 	ended->rows[first].next = next;
+	return next;
 }
 
 /* The ring at hand is another one, or is read once more. */
@@ -67,10 +68,28 @@ struct current_task {
 	u64 since;
 };
 
+/*
+ * The mappings of a record are those of the task's process: of each process whose thread had the id
+ * then, if clocks may differ. A record before all rows of its task takes the first one.
+ */
 static void collector_note_task(struct kbarman_collector *collector, u32 id, u64 from, u64 to)
 {
-	ended_note(collector, &collector->tasks, id, from, to);
-	ended_note(collector, &collector->maps, id, from, to);
+	struct kbarman_ended_rows *tasks = &collector->tasks;
+	u32 row = ended_note(collector, tasks, id, from, to);
+	u32 first = kbarman_ended_first(tasks, id), noted = KBARMAN_NO_TASK;
+
+	if (first == tasks->count) {
+		ended_note(collector, &collector->maps, id, from, to);
+		return;
+	}
+	row = max(row, first + 1);
+	do {
+		row--;
+		if (tasks->rows[row].process == noted)
+			continue;
+		noted = tasks->rows[row].process;
+		ended_note(collector, &collector->maps, noted, from, to);
+	} while (row > first && tasks->rows[row].from + collector->slack > from);
 }
 
 /* A task that is switched to runs under every name that it takes until the next switch. */
@@ -170,7 +189,8 @@ static void amounts_add_needs(struct kbarman_amounts *needs, struct kbarman_ende
 		if (ended->rows[i].piece == NO_PIECE)
 			continue;
 		ended->rows[i].needed = true;
-		kbarman_amounts_add(needs, ended, &ended->rows[i]);
+		if (ended->rows[i].until != KBARMAN_NOT_ENDED)
+			kbarman_amounts_add(needs, ended, &ended->rows[i]);
 	}
 }
 

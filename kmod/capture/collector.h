@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The collector of a capture, for the files that it consists of: collect_ended.c finds rows whose
- * time is over, collect_rings.c those of them that a ring needs, collect_levels.c makes rings give
+ * The collector of a capture, for the files that it consists of: collect_ended.c lists rows, and
+ * finds those whose time is over, collect_rings.c those of them that a ring needs, collect_levels.c makes rings give
  * way, and collect.c empties the others.
  *
  * Context of all functions: the collector's worker.
@@ -26,12 +26,18 @@
 #define LAST_PIECE	((1U << PIECES_SHIFT) + 1)
 #define NO_PIECE	(LAST_PIECE + 1)
 
+#define KBARMAN_NOT_ENDED	(U64_MAX / 2)	/* more can be added to it */
+
 #define NR_SHARED	3	/* of enum kbarman_resource: tasks, maps, strings */
 
-/* A row of which the time is over. */
+/*
+ * A row of which the time is over; of tasks also those of which it is not, because they say to which
+ * process a record belongs, and so which mappings it needs.
+ */
 struct kbarman_ended {
-	u64 from, until;
-	u32 id;
+	u64 from;
+	u64 until;		/* KBARMAN_NOT_ENDED: its time is not over */
+	u32 id;			/* of the task; of a mapping's process */
 	u32 process;		/* the task's thread group; 0 in a row of a mapping */
 	u32 row;
 	u32 strings;		/* bytes: the row's part of its string */
@@ -82,7 +88,7 @@ struct kbarman_collector {
 	u64 chunk[KBARMAN_COLLECT_CHUNK / sizeof(u64)];
 };
 
-/* List the rows of which the task or the mapping has ended. */
+/* List the rows of tasks, and those of mappings that have ended. */
 void kbarman_ended_gather(struct kbarman_collector *collector);
 
 /* The first row of @id, or ->count. */

@@ -34,16 +34,16 @@ static void task_row_unlink(struct kbarman_capture *capture, u32 row)
 
 /* @row says what @task_id is called from @timestamp on. @former is its row till then, or -1. */
 static void task_row_fill(struct kbarman_capture *capture, u32 row, u64 timestamp, u32 task_id,
-			  u32 tgid, u32 name, s64 former)
+			  u32 tgid, u32 name, s64 former, u32 how)
 {
 	struct bm_protocol_header_task_info *info = kbarman_task_row(capture, row);
-	bool lives = former >= 0 && !capture->facts[former].exit_timestamp;
 
-	capture->lives[row] = (struct kbarman_life) {
-		.begun = lives ? capture->lives[former].begun : timestamp,
-		.maps_ended = lives ? capture->lives[former].maps_ended : 0,
-	};
+	capture->lives[row] = former >= 0 && how & KBARMAN_TASK_GOES_ON ?
+		capture->lives[former] : (struct kbarman_life) { .begun = timestamp };
+	capture->lives[row].freed = false;
 	capture->facts[row] = (struct bm_kbarman_task) { .task_id = task_id, .tgid = tgid };
+	if (former >= 0 && how & KBARMAN_TASK_EXITED)
+		capture->facts[row].exit_timestamp = capture->facts[former].exit_timestamp;
 	capture->tasks.until[row] = 0;
 	if (former >= 0) {
 		task_row_unlink(capture, former);
@@ -62,16 +62,17 @@ static void task_row_fill(struct kbarman_capture *capture, u32 row, u64 timestam
 	}
 }
 
-static bool task_row_is_called(struct kbarman_capture *capture, s64 row, u32 tgid, const char *name)
+static bool task_row_is_called(struct kbarman_capture *capture, s64 row, u32 tgid, const char *name,
+			       u32 how)
 {
 	return row >= 0 && capture->facts[row].tgid == tgid &&
-	       !capture->facts[row].exit_timestamp &&
+	       (!capture->facts[row].exit_timestamp || how & KBARMAN_TASK_EXITED) &&
 	       !strcmp(capture->strings.table + kbarman_task_row(capture, row)->task_name_ptr,
 		       name);
 }
 
 int kbarman_tables_add_task(struct kbarman_capture *capture, u64 timestamp, u32 task_id, u32 tgid,
-			    u32 user, const char *name)
+			    u32 user, const char *name, u32 how)
 {
 	const struct kbarman_text text = kbarman_strings_text(&capture->strings, name,
 							      strlen(name));
@@ -83,7 +84,7 @@ int kbarman_tables_add_task(struct kbarman_capture *capture, u64 timestamp, u32 
 	raw_spin_lock_irqsave(&capture->lock, flags);
 	timestamp = max(timestamp, capture->base);
 	former = kbarman_tables_find_task(capture, task_id);
-	if (task_row_is_called(capture, former, tgid, name))
+	if (task_row_is_called(capture, former, tgid, name, how))
 		goto out;	/* as is known already */
 	error = -ENOSPC;
 	payer = kbarman_shares_payer(&capture->shares, user);
@@ -96,7 +97,7 @@ int kbarman_tables_add_task(struct kbarman_capture *capture, u64 timestamp, u32 
 		kbarman_row_give(capture, &capture->tasks, row, KBARMAN_SHARE_TASKS);
 		goto out;
 	}
-	task_row_fill(capture, row, timestamp, task_id, tgid, string, former);
+	task_row_fill(capture, row, timestamp, task_id, tgid, string, former, how);
 	error = 0;
 out:
 	raw_spin_unlock_irqrestore(&capture->lock, flags);

@@ -25,12 +25,16 @@
 
 struct kbarman_capture;
 
+/* How a task gets a row: */
+#define KBARMAN_TASK_GOES_ON	(1U << 0)	/* it is no new task: it may have had a row */
+#define KBARMAN_TASK_EXITED	(1U << 1)	/* ... and ended when that row says: a zombie */
+
 /*
  * @task_id of thread group @tgid is called @name from @timestamp on. Adds a row, which @user pays
  * for, unless the newest row of @task_id says the same. 0 or -ENOSPC (counted).
  */
 int kbarman_tables_add_task(struct kbarman_capture *capture, u64 timestamp, u32 task_id, u32 tgid,
-			    u32 user, const char *name);
+			    u32 user, const char *name, u32 how);
 
 /* @task_id exited at @timestamp. The task may run on until kbarman_tables_free_task(). */
 void kbarman_tables_exit_task(struct kbarman_capture *capture, u64 timestamp, u32 task_id);
@@ -39,7 +43,7 @@ void kbarman_tables_exit_task(struct kbarman_capture *capture, u64 timestamp, u3
 void kbarman_tables_free_task(struct kbarman_capture *capture, u64 timestamp, u32 task_id);
 
 /*
- * Adds a row: @task_id has @image mapped. @image has @image_length bytes without NUL; the name
+ * Adds a row: the process @task_id has @image mapped. @image has @image_length bytes without NUL; the name
  * begins at byte @name_at, and what is in front of it may say which file it is. If @user is root,
  * root pays; else the payer of @task_id does, or @user if @task_id has no row any more. 0 or
  * -ENOSPC (counted).
@@ -48,7 +52,7 @@ int kbarman_tables_add_map(struct kbarman_capture *capture, u64 timestamp, u32 u
 			   u64 base_address, u64 length, u64 image_offset,
 			   const char *image, size_t image_length, size_t name_at);
 
-/* The rows of mappings that @task_id has by now are over at @timestamp. */
+/* The rows of mappings that the process @task_id has by now are over at @timestamp. */
 void kbarman_tables_end_maps(struct kbarman_capture *capture, u64 timestamp, u32 task_id);
 
 /*

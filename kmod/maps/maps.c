@@ -5,8 +5,8 @@
  * The kprobes (probes.c), the fork probe and the overflow handler put facts into a queue of
  * the session (queue.c). A worker takes them out (worker.c).
  *
- * Without kprobes the worker looks up the mappings of a thread at the thread's first sample, and
- * again at the first sample after it has executed a new image.
+ * Without kprobes the worker looks up the mappings of a process at its first sample, and again at
+ * the first sample after it has executed a new image.
  *
  * Kernel modules that are loaded during the session get rows of task 0.
  */
@@ -19,6 +19,7 @@
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 
+#include "capture/header.h"
 #include "capture/shares.h"
 #include "capture/tables.h"
 #include "compat/module.h"
@@ -31,21 +32,22 @@
 
 /* ---- reports of other sources ---- */
 
-/* The current task, which has the memory @mm, was sampled, maybe for the first time. */
-static noinline void maps_claim_task(struct kbarman_maps *maps, struct mm_struct *mm)
+/* The current process, which has the memory @mm, was sampled, maybe for the first time. */
+static noinline void maps_claim_process(struct kbarman_maps *maps, struct mm_struct *mm)
 {
 	struct kbarman_fact *fact;
 
-	if (test_and_set_bit(current->pid, maps->sampled))
+	if (test_and_set_bit(current->tgid, maps->sampled))
 		return;
 	fact = kbarman_fact_claim(maps);
 	if (!fact) {
-		clear_bit(current->pid, maps->sampled);	/* the next sample tries again */
+		clear_bit(current->tgid, maps->sampled);	/* the next sample tries again */
 		kbarman_fact_leave_out(maps);
 		return;
 	}
 	mmgrab(mm);
 	fact->mm = mm;
+	fact->task_id = current->tgid;
 	kbarman_fact_publish(maps, fact, KBARMAN_FACT_SAMPLED);
 }
 
@@ -53,8 +55,8 @@ void kbarman_maps_sampled(const struct kbarman_session *session)
 {
 	struct kbarman_maps *maps = READ_ONCE(session->maps);
 
-	if (unlikely(maps && !test_bit(current->pid, maps->sampled)) && current->mm)
-		maps_claim_task(maps, current->mm);
+	if (unlikely(maps && !test_bit(current->tgid, maps->sampled)) && current->mm)
+		maps_claim_process(maps, current->mm);
 }
 
 bool kbarman_maps_libraries(const struct kbarman_session *session, struct kbarman_range *ranges)
@@ -115,7 +117,8 @@ void kbarman_maps_fork(const struct kbarman_session *session, struct task_struct
 	preempt_disable_notrace();
 	maps = READ_ONCE(session->maps);
 	if (maps) {
-		clear_bit(child->pid, maps->sampled);
+		if (child->pid == child->tgid)
+			clear_bit(child->tgid, maps->sampled);
 		if (maps->stacks && child->mm && kbarman_wants(session, child->pid))
 			kbarman_thread_stacks_fork(maps->stacks, parent, child);
 		if (parent->mm && child->mm && child->mm != parent->mm &&
@@ -132,30 +135,30 @@ void kbarman_maps_exec(const struct kbarman_session *session, struct task_struct
 	preempt_disable_notrace();
 	maps = READ_ONCE(session->maps);
 	if (maps)
-		clear_bit(task->pid, maps->sampled);
+		clear_bit(task->tgid, maps->sampled);
 	preempt_enable_notrace();
 }
 
 /*
- * If the queue is full, the thread's bit in `sampled` is cleared instead, and the worker later
- * finds the threads whose bit is cleared.
+ * If the queue is full, the process's bit in `sampled` is cleared instead, and the worker later
+ * finds the processes whose bit is cleared.
  */
-void kbarman_maps_exit(const struct kbarman_session *session, u32 task_id)
+void kbarman_maps_exit(const struct kbarman_session *session, u32 id)
 {
 	struct kbarman_maps *maps;
 	struct kbarman_fact *fact;
 
 	preempt_disable_notrace();
 	maps = READ_ONCE(session->maps);
-	if (maps && test_bit(task_id, maps->sampled)) {
+	if (maps && test_bit(id, maps->sampled)) {
 		fact = kbarman_fact_claim(maps);
 		if (fact) {
-			fact->task_id = task_id;
+			fact->task_id = id;
 			kbarman_fact_publish(maps, fact, KBARMAN_FACT_EXIT);
 		} else {
-			clear_bit(task_id, maps->sampled);
+			clear_bit(id, maps->sampled);
 			set_bit(KBARMAN_WANTED_EXITS, &maps->wanted);
-			irq_work_queue(&maps->kick);
+			kbarman_maps_kick(maps);
 		}
 	}
 	preempt_enable_notrace();
@@ -213,6 +216,7 @@ static int maps_start(struct kbarman_session *session)
 	 * READ_ONCE() and its address dependency.
 	 */
 	smp_store_release(&session->maps, maps);
+	kbarman_header_fact(session->capture, "maps", "process");
 	kbarman_maps_probes_add(maps);
 	kbarman_maps_probes_tell(session->capture);
 	return 0;

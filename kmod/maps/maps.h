@@ -30,9 +30,9 @@ void kbarman_source_maps_exit(void);
 void kbarman_maps_begin(struct kbarman_session *session);
 
 /*
- * The current thread is about to be sampled in user space, so it needs rows. Costs a bit test,
- * except for the thread's first sample. Call this before the record is made: rows that replace
- * those of a former owner of the thread id are stamped with the time of this call.
+ * The current thread is about to be sampled in user space, so its process needs rows. Costs a bit
+ * test, except for the first sample of the process. Call this before the record is made: rows that
+ * replace those of a former owner of the id are stamped with the time of this call.
  * Context: overflow handler, any level up to NMI, preemption off.
  */
 void kbarman_maps_sampled(const struct kbarman_session *session);
@@ -61,7 +61,7 @@ void kbarman_maps_fork(const struct kbarman_session *session, struct task_struct
 /* @task, the current task, has executed a new image. Context: task, no sleeping. */
 void kbarman_maps_exec(const struct kbarman_session *session, struct task_struct *task);
 
-/* Thread @task_id exits. Context: task, no sleeping. */
-void kbarman_maps_exit(const struct kbarman_session *session, u32 task_id);
+/* The last thread of process @id exits. Context: task, no sleeping. */
+void kbarman_maps_exit(const struct kbarman_session *session, u32 id);
 
 #endif /* KBARMAN_MAPS_H */

@@ -41,14 +41,14 @@ static struct task_struct *process_lock_user(struct task_struct *process,
 
 struct task_struct *kbarman_mm_lock_user(struct mm_struct *mm, u32 task_id)
 {
-	struct task_struct *task, *process, *found = NULL;
+	struct task_struct *process, *found = NULL;
 
 	if (!atomic_read(&mm->mm_users))
 		return NULL;
 	rcu_read_lock();
-	task = pid_task(find_pid_ns(task_id, &init_pid_ns), PIDTYPE_PID);
-	if (task && task_lock_if_user(task, mm))
-		found = task;
+	process = pid_task(find_pid_ns(task_id, &init_pid_ns), PIDTYPE_PID);
+	if (process)
+		found = process_lock_user(process, mm);
 	if (!found)
 		for_each_process(process) {
 			found = process_lock_user(process, mm);

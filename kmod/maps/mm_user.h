@@ -12,7 +12,7 @@ struct mm_struct;
 struct task_struct;
 
 /*
- * A task that uses @mm, maybe @task_id, or NULL if there is none. Until
+ * A task that uses @mm, maybe of the process of @task_id, or NULL if there is none. Until
  * kbarman_mm_unlock_user() it keeps the memory: exit and exec take its alloc_lock before they give
  * memory up. So hold it for a short time.
  * Context: task; @mm is held (mm_count).

@@ -350,6 +350,6 @@ void kbarman_maps_probes_tell(struct kbarman_capture *capture)
 	u32 seen = kbarman_maps_features();
 
 	if (!(seen & KBARMAN_FEATURE_MAPS))
-		kbarman_header_fact(capture, "maps", "%s",
+		kbarman_header_fact(capture, "maps_seen", "%s",
 				    seen & KBARMAN_FEATURE_MAPS_MADE ? "made" : "start");
 }

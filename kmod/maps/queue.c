@@ -17,6 +17,7 @@
 #include "session.h"
 
 #define QUEUE_SIZE	4096U	/* a power of two */
+#define QUEUE_MANY	(QUEUE_SIZE / 8)	/* places in use with which the worker begins at once */
 #define GAP_TRIES	8
 
 static struct kbarman_fact *places_claim(struct kbarman_maps *maps, unsigned int places)
@@ -83,12 +84,26 @@ struct kbarman_fact *kbarman_fact_claim_map(struct kbarman_maps *maps,
 	return fact;
 }
 
+void kbarman_maps_kick(struct kbarman_maps *maps)
+{
+	set_bit(KBARMAN_WANTED_NOW, &maps->wanted);
+	irq_work_queue(&maps->kick);
+}
+
 void kbarman_fact_publish(struct kbarman_maps *maps, struct kbarman_fact *fact,
 			  enum kbarman_fact_kind kind)
 {
 	/* Pairs with the acquire in kbarman_fact_take(). */
 	smp_store_release(&fact->kind, kind);
-	irq_work_queue(&maps->kick);
+	if (kind == KBARMAN_FACT_SAMPLED || kind == KBARMAN_FACT_STACK ||
+	    READ_ONCE(maps->head) - READ_ONCE(maps->tail) > QUEUE_MANY) {
+		kbarman_maps_kick(maps);
+		return;
+	}
+	smp_mb();	/* pairs with that of maps_work(): who finds the bit set is heeded there */
+	if (!test_bit(KBARMAN_WANTED_SOON, &maps->wanted) &&
+	    !test_and_set_bit(KBARMAN_WANTED_SOON, &maps->wanted))
+		irq_work_queue(&maps->kick);
 }
 
 static void fact_copy_name(struct kbarman_maps *maps, struct kbarman_fact *fact)
@@ -129,7 +144,7 @@ int kbarman_fact_take(struct kbarman_maps *maps, unsigned int end, struct kbarma
 void kbarman_fact_leave_out(struct kbarman_maps *maps)
 {
 	atomic_inc(&maps->left_out);
-	irq_work_queue(&maps->kick);
+	kbarman_maps_kick(maps);
 }
 
 static bool gap_remember(struct kbarman_maps *maps, struct mm_struct *mm)

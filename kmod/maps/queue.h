@@ -36,7 +36,7 @@ enum kbarman_fact_kind {
 /* Holds references to the mm's (mm_count), and to nothing else. */
 struct kbarman_fact {
 	enum kbarman_fact_kind kind;	/* written last, with release */
-	u32 task_id;		/* FACT_FORK: of the child */
+	u32 task_id;		/* FACT_FORK: of the child; FACT_SAMPLED, _EXIT: of the process */
 	u32 share;		/* index in shares[] of the process that has the places */
 	u32 places;
 	u64 timestamp;
@@ -62,8 +62,10 @@ union kbarman_place {
 	char more[KBARMAN_PLACE_BYTES];
 };
 
-/* Other work of the worker: bits of `wanted`, set before the worker is kicked. */
+/* What the worker is wanted for: bits of `wanted`, set before the worker is kicked. */
 enum kbarman_maps_wanted {
+	KBARMAN_WANTED_NOW,	/* to begin at once */
+	KBARMAN_WANTED_SOON,	/* to begin when some more facts may have come */
 	KBARMAN_WANTED_WALK,	/* look up the mappings that existed at start */
 	KBARMAN_WANTED_GAPS,	/* a mapping or a fork was left out: see gaps[] */
 	KBARMAN_WANTED_DISTRUST,	/* a fact of an unknown address space was left out */
@@ -81,7 +83,7 @@ struct kbarman_maps {
 	struct kbarman_thread_stacks *stacks;	/* NULL: nobody asks for them. Constant */
 
 	/*
-	 * Bit = thread id: the worker knows that this thread was sampled, or a fact that says so is
+	 * Bit = id of a process: the worker knows that it was sampled, or a fact that says so is
 	 * queued. Cleared when the id gets a new owner or a new image.
 	 */
 	unsigned long *sampled;
@@ -134,8 +136,16 @@ void kbarman_maps_free(struct kbarman_maps *maps);	/* NULL is allowed */
 struct kbarman_fact *kbarman_fact_claim(struct kbarman_maps *maps);
 struct kbarman_fact *kbarman_fact_claim_map(struct kbarman_maps *maps,
 					    const struct kbarman_mapping *mapping);
+/*
+ * The worker begins at once if a sample asks for something. Mappings, forks and exits come many at a
+ * time, and what is in the queue of them stays true: the worker begins a moment later, or when the
+ * queue fills.
+ */
 void kbarman_fact_publish(struct kbarman_maps *maps, struct kbarman_fact *fact,
 			  enum kbarman_fact_kind kind);
+
+/* Let the worker begin at once. Context: any. */
+void kbarman_maps_kick(struct kbarman_maps *maps);
 
 /* Count a fact that got no place. Context: any. */
 void kbarman_fact_leave_out(struct kbarman_maps *maps);

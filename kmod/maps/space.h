@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The registry, for the files that it consists of: spaces_limits.c counts steps, spaces_images.c
- * has the names of what is mapped, spaces_rows.c the rows of threads, spaces_mappings.c the
+ * has the names of what is mapped, spaces_rows.c the rows of processes, spaces_mappings.c the
  * mappings of an address space, spaces_walks.c looks them up, spaces_all.c knows all address
  * spaces, and spaces_facts.c takes what is reported.
  *
  * Memory is bounded. An address space has at most KBARMAN_MAX_MAPPINGS mappings. The number of
  * address spaces is at most a quarter, or MIN_GRAVES, larger than at the last look for dead ones.
- * Each possible thread id has one bit. All mappings and their names together have at most
+ * Each possible process id has one bit. All mappings and their names together have at most
  * KBARMAN_MAX_BYTES: a path can take 8 KiB, any user can create paths, and no user is charged for
  * this memory. The last look for dead address spaces left some bytes free; when half of these are
  * used, the next look frees dead address spaces. If that is not enough, one of the largest address
@@ -79,16 +79,17 @@ struct kbarman_space {
 	u32 task_id;			/* of a task that used it */
 	struct rb_root mappings;	/* by address; mappings do not overlap */
 	struct list_head by_age;	/* the same mappings, oldest first */
-	struct list_head threads;	/* threads whose last sample was in this address space */
+	struct list_head processes;	/* whose last sample was in this address space: one, but for
+					 * children that share memory with their parents */
 	unsigned int nr_mappings;
 	size_t bytes;			/* bytes of its mappings; each one counts its whole image */
-	u32 rows;			/* of its threads; stream mode: with rows that have ended */
+	u32 rows;			/* of its processes; stream mode: with rows that have ended */
 	u64 walk_since;			/* time that a walk assigns to the mappings it finds */
 	u64 walk_due;			/* jiffies64 before which no walk is made */
 	unsigned long walk_at;		/* address at which the walk goes on */
 	u32 walk_left;			/* mappings for which the walk found no room */
 	u32 left;			/* number of these that were counted as missed */
-	unsigned int nr_ended;		/* number of `threads` that have ended, at most */
+	unsigned int nr_ended;		/* number of `processes` that have ended, at most */
 	bool complete;			/* all mappings are known, except for those that `trimmed`
 					 * stands for */
 	bool trimmed;			/* mappings were dropped or left out because there was no
@@ -98,13 +99,13 @@ struct kbarman_space {
 	bool unused;			/* nobody used the memory any more at the last look */
 };
 
-/* A thread that was sampled. */
-struct kbarman_thread {
-	struct list_head node;		/* in space->threads */
+/* A process of which a thread was sampled. */
+struct kbarman_process {
+	struct list_head node;		/* in space->processes */
 	struct kbarman_space *space;
-	u32 task_id;
+	u32 id;				/* the thread group's */
 	u32 rows;			/* made and not ended yet */
-	u64 since;			/* the thread's rows are not stamped earlier: its id had
+	u64 since;			/* the process's rows are not stamped earlier: its id had
 					 * rows before, which they replace. 0 = the id had no
 					 * rows */
 	bool ended;			/* it waits for its rows only: a walk was put off */
@@ -119,12 +120,12 @@ struct kbarman_spaces {
 	struct kbarman_code_bounds *bounds;
 	struct hlist_head images[1 << KBARMAN_IMAGE_BITS];
 	struct hlist_head spaces[1 << KBARMAN_SPACE_BITS];
-	unsigned long had_rows[BITS_TO_LONGS(PID_MAX_LIMIT)];	/* bit = task id: the id has had
-								 * rows */
+	unsigned long had_rows[BITS_TO_LONGS(PID_MAX_LIMIT)];	/* bit = id of a process: it has
+								 * had rows */
 	siphash_key_t salt;		/* of the hash of images, because users choose paths */
 	struct list_head sizes[BITS_PER_LONG + 1];	/* address spaces by fls_long(bytes) */
 	struct list_head to_walk;
-	struct xarray threads;		/* by task id */
+	struct xarray processes;	/* by id */
 	struct kbarman_walk_batch *batch;
 	unsigned int nr_spaces;
 	size_t nr_bytes;		/* bytes of all mappings and images */
@@ -168,26 +169,26 @@ void kbarman_image_put(struct kbarman_spaces *spaces, struct kbarman_image *imag
 
 /* ---- spaces_rows.c ---- */
 
-void kbarman_thread_add_row(struct kbarman_thread *thread, const struct kbarman_known *mapping);
+void kbarman_process_add_row(struct kbarman_process *process, const struct kbarman_known *mapping);
 
-/* Rows for all mappings of the thread's address space. */
-void kbarman_thread_add_rows(struct kbarman_thread *thread);
+/* Rows for all mappings of the process's address space. */
+void kbarman_process_add_rows(struct kbarman_process *process);
 
 /*
- * For overwrite mode, where rows can be used again. Ends all rows of @thread and makes new rows for
- * what is mapped now, so that rows of former mappings end. A thread thus has at most twice the rows
+ * For overwrite mode, where rows can be used again. Ends all rows of @process and makes new rows for
+ * what is mapped now, so that rows of former mappings end. A process thus has at most twice the rows
  * that it needs, and some, however long it runs and maps.
  */
-void kbarman_thread_renew_rows(struct kbarman_thread *thread);
+void kbarman_process_renew_rows(struct kbarman_process *process);
 
-/* The rows of @thread have ended. In overwrite mode they can be used again. */
-void kbarman_thread_end_rows(struct kbarman_thread *thread);
+/* The rows of @process have ended. In overwrite mode they can be used again. */
+void kbarman_process_end_rows(struct kbarman_process *process);
 
 /*
- * The thread's id has rows of another image. Rows that would replace them may be missing. So a row
+ * The process's id has rows of another image. Rows that would replace them may be missing. So a row
  * named KBARMAN_IMAGE_UNKNOWN replaces all of them first.
  */
-void kbarman_thread_forget_rows(struct kbarman_thread *thread);
+void kbarman_process_hide_rows(struct kbarman_process *process);
 
 /* ---- spaces_mappings.c ---- */
 
@@ -224,9 +225,9 @@ bool kbarman_space_walk_is_due(const struct kbarman_space *space);
 struct kbarman_space *kbarman_space_find(struct kbarman_spaces *spaces, const struct mm_struct *mm);
 struct kbarman_space *kbarman_space_get(struct kbarman_spaces *spaces,
 					struct mm_struct *mm);	/* or NULL */
-void kbarman_thread_free(struct kbarman_thread *thread);
+void kbarman_process_free(struct kbarman_process *process);
 
-/* Free the threads of @space that have ended. */
+/* Free the processes of @space that have ended. */
 void kbarman_space_free_ended(struct kbarman_space *space);
 
 #endif /* KBARMAN_SPACE_H */

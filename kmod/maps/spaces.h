@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The registry of maps.c. It knows the executable mappings of each address space, and the
- * threads that were sampled in it. Every sampled thread gets a row in the mmap table for each of
- * these mappings, so a reader need not know which threads share an address space.
+ * processes that were sampled in it. Each of these gets a row in the mmap table for each of the
+ * mappings, whatever threads it has: more than one if a child shares memory with its parent, as
+ * after vfork().
  *
  * The mm_struct identifies an address space. The registry holds a reference to the mm_struct
  * (mm_count), not to the memory, and callers hold their own reference. So the address of an
@@ -37,22 +38,22 @@ void kbarman_spaces_destroy(struct kbarman_spaces *spaces);	/* NULL is allowed *
 void kbarman_spaces_map(struct kbarman_spaces *spaces, struct mm_struct *mm, u32 task_id,
 			const struct kbarman_mapping *mapping, u64 timestamp);
 
-/* @child of thread @task_id is a copy of @parent since @timestamp. */
+/* @child of task @task_id is a copy of @parent since @timestamp. */
 void kbarman_spaces_fork(struct kbarman_spaces *spaces, struct mm_struct *parent,
 			 struct mm_struct *child, u32 task_id, u64 timestamp);
 
 /*
- * Thread @task_id was sampled in @mm at @timestamp, for the first time since it was created or
- * executed a new image. Returns false if there was no memory to remember the thread; the caller
- * then calls again at the thread's next sample.
+ * Process @id was sampled in @mm at @timestamp, for the first time since it was created or executed
+ * a new image. Returns false if there was no memory to remember the process; the caller then calls
+ * again at its next sample.
  */
-bool kbarman_spaces_sampled(struct kbarman_spaces *spaces, struct mm_struct *mm, u32 task_id,
+bool kbarman_spaces_sampled(struct kbarman_spaces *spaces, struct mm_struct *mm, u32 id,
 			    u64 timestamp);
 
-/* Thread @task_id has exited. */
-void kbarman_spaces_exit(struct kbarman_spaces *spaces, u32 task_id);
+/* All threads of process @id have exited. */
+void kbarman_spaces_exit(struct kbarman_spaces *spaces, u32 id);
 
-/* Some exits were not reported: threads whose bit in @live is not set have exited. */
+/* Some exits were not reported: processes whose bit in @live is not set have exited. */
 void kbarman_spaces_exits(struct kbarman_spaces *spaces, const unsigned long *live);
 
 /*
@@ -63,7 +64,7 @@ void kbarman_spaces_walk_all(struct kbarman_spaces *spaces);
 
 /*
  * A call of the functions above was left out. It was about @mm, or about an unknown address space.
- * @mm, or all address spaces, are walked again if a thread was sampled there.
+ * @mm, or all address spaces, are walked again if a process was sampled there.
  */
 void kbarman_spaces_distrust(struct kbarman_spaces *spaces, struct mm_struct *mm, u64 timestamp);
 void kbarman_spaces_distrust_all(struct kbarman_spaces *spaces, u64 timestamp);

@@ -54,7 +54,7 @@ struct kbarman_space *kbarman_space_get(struct kbarman_spaces *spaces, struct mm
 	space->mappings = RB_ROOT;
 	space->walk_due = get_jiffies_64();
 	INIT_LIST_HEAD(&space->by_age);
-	INIT_LIST_HEAD(&space->threads);
+	INIT_LIST_HEAD(&space->processes);
 	INIT_LIST_HEAD(&space->pending);
 	list_add_tail(&space->size, &spaces->sizes[0]);
 	hlist_add_head(&space->node, space_bucket(spaces, mm));
@@ -62,23 +62,23 @@ struct kbarman_space *kbarman_space_get(struct kbarman_spaces *spaces, struct mm
 	return space;
 }
 
-void kbarman_thread_free(struct kbarman_thread *thread)
+void kbarman_process_free(struct kbarman_process *process)
 {
-	kbarman_thread_end_rows(thread);
-	xa_erase(&thread->space->all->threads, thread->task_id);
-	list_del(&thread->node);
-	kfree(thread);
+	kbarman_process_end_rows(process);
+	xa_erase(&process->space->all->processes, process->id);
+	list_del(&process->node);
+	kfree(process);
 }
 
 void kbarman_space_free_ended(struct kbarman_space *space)
 {
-	struct kbarman_thread *thread, *next;
+	struct kbarman_process *process, *next;
 
 	if (!space->nr_ended)
 		return;
-	list_for_each_entry_safe(thread, next, &space->threads, node) {
-		if (thread->ended)
-			kbarman_thread_free(thread);
+	list_for_each_entry_safe(process, next, &space->processes, node) {
+		if (process->ended)
+			kbarman_process_free(process);
 		cond_resched();
 	}
 	space->nr_ended = 0;
@@ -86,14 +86,14 @@ void kbarman_space_free_ended(struct kbarman_space *space)
 
 static void space_free(struct kbarman_space *space)
 {
-	struct kbarman_thread *thread, *next;
+	struct kbarman_process *process, *next;
 
-	if (!list_empty(&space->pending) && !list_empty(&space->threads))
+	if (!list_empty(&space->pending) && !list_empty(&space->processes))
 		kbarman_header_miss(space->all->capture, KBARMAN_MISSED_QUEUE, 1);
 	kbarman_code_bounds_forget(space->all->bounds, space->mm);
 	kbarman_space_free_mappings(space);
-	list_for_each_entry_safe(thread, next, &space->threads, node) {
-		kbarman_thread_free(thread);
+	list_for_each_entry_safe(process, next, &space->processes, node) {
+		kbarman_process_free(process);
 		cond_resched();
 	}
 	hlist_del(&space->node);
@@ -148,7 +148,7 @@ static unsigned int spaces_count_processes(void)
 
 /*
  * Makes an entry for the address space of every process that is recorded. With @walk_them, asks for
- * walks of them; without, each one is walked when a thread is sampled there.
+ * walks of them; without, each one is walked when a process is sampled there.
  */
 static void spaces_collect(struct kbarman_spaces *spaces, u64 timestamp, bool walk_them)
 {
@@ -274,7 +274,7 @@ struct kbarman_spaces *kbarman_spaces_create(struct kbarman_session *session,
 	for (i = 0; i < ARRAY_SIZE(spaces->sizes); i++)
 		INIT_LIST_HEAD(&spaces->sizes[i]);
 	INIT_LIST_HEAD(&spaces->to_walk);
-	xa_init(&spaces->threads);
+	xa_init(&spaces->processes);
 	get_random_bytes(&spaces->salt, sizeof(spaces->salt));
 	spaces->session = session;
 	spaces->capture = session->capture;
@@ -290,7 +290,7 @@ void kbarman_spaces_destroy(struct kbarman_spaces *spaces)
 	if (!spaces)
 		return;
 	spaces_free_some(spaces, true);
-	xa_destroy(&spaces->threads);
+	xa_destroy(&spaces->processes);
 	vfree(spaces->batch);
 	vfree(spaces);
 }

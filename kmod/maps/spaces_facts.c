@@ -78,37 +78,39 @@ void kbarman_spaces_fork(struct kbarman_spaces *spaces, struct mm_struct *parent
 	kbarman_space_copy(to, from, timestamp);
 }
 
-/* @thread was sampled in @space, and belongs to @space from now on. */
-static void thread_settle(struct kbarman_thread *thread, struct kbarman_space *space)
+/* @process was sampled in @space at @since, and belongs to @space from now on. */
+static void process_settle(struct kbarman_process *process, struct kbarman_space *space, u64 since)
 {
-	thread->space = space;
-	list_add_tail(&thread->node, &space->threads);
-	if (thread->since && space->all->capture->collector)
-		kbarman_tables_end_maps(space->all->capture, thread->since - 1, thread->task_id);
-	if (thread->since && (!kbarman_space_is_complete(space) || space->trimmed))
-		kbarman_thread_forget_rows(thread);
-	kbarman_thread_add_rows(thread);
+	struct kbarman_spaces *spaces = space->all;
+
+	process->space = space;
+	process->since = __test_and_set_bit(process->id, spaces->had_rows) ? since : 0;
+	list_add_tail(&process->node, &space->processes);
+	if (process->since && spaces->capture->collector)
+		kbarman_tables_end_maps(spaces->capture, since - 1, process->id);
+	if (process->since && (!kbarman_space_is_complete(space) || space->trimmed))
+		kbarman_process_hide_rows(process);
+	kbarman_process_add_rows(process);
 }
 
-static bool thread_add(struct kbarman_space *space, u32 task_id, u64 timestamp)
+/* The process @id, which was not known; NULL if there is no memory. */
+static struct kbarman_process *process_new(struct kbarman_spaces *spaces, u32 id)
 {
-	struct kbarman_thread *thread = kzalloc(sizeof(*thread), GFP_KERNEL);
+	struct kbarman_process *process = kzalloc(sizeof(*process), GFP_KERNEL);
 
-	if (!thread || xa_err(xa_store(&space->all->threads, task_id, thread, GFP_KERNEL))) {
-		kfree(thread);
-		kbarman_spaces_out_of_memory(space->all);
-		return false;
+	if (!process || xa_err(xa_store(&spaces->processes, id, process, GFP_KERNEL))) {
+		kfree(process);
+		kbarman_spaces_out_of_memory(spaces);
+		return NULL;
 	}
-	thread->task_id = task_id;
-	thread->since = __test_and_set_bit(task_id, space->all->had_rows) ? timestamp : 0;
-	thread_settle(thread, space);
-	return true;
+	process->id = id;
+	return process;
 }
 
-bool kbarman_spaces_sampled(struct kbarman_spaces *spaces, struct mm_struct *mm, u32 task_id,
+bool kbarman_spaces_sampled(struct kbarman_spaces *spaces, struct mm_struct *mm, u32 id,
 			    u64 timestamp)
 {
-	struct kbarman_thread *thread = xa_load(&spaces->threads, task_id);
+	struct kbarman_process *process;
 	struct kbarman_space *space;
 
 	if (!spaces_fact_step(spaces))
@@ -116,51 +118,55 @@ bool kbarman_spaces_sampled(struct kbarman_spaces *spaces, struct mm_struct *mm,
 	space = kbarman_space_get(spaces, mm);
 	if (!space)
 		return false;
-	space->task_id = task_id;
+	space->task_id = id;
 	space_know_all(space, timestamp);
-	if (!thread)
-		return thread_add(space, task_id, timestamp);
-	/* A new image; or a new thread with an id whose former owner's exit was left out. */
-	if (thread->ended)
-		kbarman_header_miss(spaces->capture, KBARMAN_MISSED_QUEUE, 1);
-	thread->ended = false;
-	kbarman_thread_end_rows(thread);
-	list_del(&thread->node);
-	thread->since = timestamp;
-	thread_settle(thread, space);
-	return true;
+	/* Behind the walk, which frees the processes that have ended: one may have had this id. */
+	process = xa_load(&spaces->processes, id);
+	if (process) {
+		/* A new image; or a new process with the id of one whose exit was left out. */
+		if (process->ended)
+			kbarman_header_miss(spaces->capture, KBARMAN_MISSED_QUEUE, 1);
+		process->ended = false;
+		kbarman_process_end_rows(process);
+		list_del(&process->node);
+	} else {
+		process = process_new(spaces, id);
+	}
+	if (process)
+		process_settle(process, space, timestamp);
+	return process;
 }
 
 /*
- * A thread whose walk was put off, because somebody held mmap_lock, has no rows yet. It stays until
- * the walk has been made, so that its samples have images.
+ * A process whose walk was put off, because somebody held mmap_lock, has no rows yet. It stays until
+ * the walk has been made, so that its samples have images: another process may have the memory, too.
  */
-static void thread_exit(struct kbarman_thread *thread)
+static void process_exit(struct kbarman_process *process)
 {
-	if (list_empty(&thread->space->pending)) {
-		kbarman_thread_free(thread);
-	} else if (!thread->ended) {
-		thread->ended = true;
-		thread->space->nr_ended++;
+	if (list_empty(&process->space->pending)) {
+		kbarman_process_free(process);
+	} else if (!process->ended) {
+		process->ended = true;
+		process->space->nr_ended++;
 	}
 }
 
-void kbarman_spaces_exit(struct kbarman_spaces *spaces, u32 task_id)
+void kbarman_spaces_exit(struct kbarman_spaces *spaces, u32 id)
 {
-	struct kbarman_thread *thread = xa_load(&spaces->threads, task_id);
+	struct kbarman_process *process = xa_load(&spaces->processes, id);
 
-	if (thread)
-		thread_exit(thread);
+	if (process)
+		process_exit(process);
 }
 
 void kbarman_spaces_exits(struct kbarman_spaces *spaces, const unsigned long *live)
 {
-	struct kbarman_thread *thread;
-	unsigned long task_id;
+	struct kbarman_process *process;
+	unsigned long id;
 
-	xa_for_each(&spaces->threads, task_id, thread) {
-		if (!test_bit(task_id, live))
-			thread_exit(thread);
+	xa_for_each(&spaces->processes, id, process) {
+		if (!test_bit(id, live))
+			process_exit(process);
 		cond_resched();
 	}
 }

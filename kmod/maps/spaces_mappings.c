@@ -78,7 +78,7 @@ void kbarman_space_distrust(struct kbarman_space *space, u64 timestamp)
 {
 	space->complete = false;
 	space->gap = true;
-	if (!list_empty(&space->threads))
+	if (!list_empty(&space->processes))
 		kbarman_space_want_walk(space, timestamp);
 }
 
@@ -178,7 +178,7 @@ void kbarman_space_map(struct kbarman_space *space, const struct kbarman_mapping
 	struct kbarman_image *image = kbarman_image_of(space->all, from);
 	struct kbarman_known *mapping;
 	struct rb_node *next;
-	struct kbarman_thread *thread;
+	struct kbarman_process *process;
 
 	if (!image) {
 		kbarman_space_distrust(space, timestamp);
@@ -203,9 +203,9 @@ void kbarman_space_map(struct kbarman_space *space, const struct kbarman_mapping
 	mapping = known_add(space, image, timestamp, from->start, from->end, from->offset);
 	if (!mapping)
 		return;
-	list_for_each_entry(thread, &space->threads, node) {
-		kbarman_thread_add_row(thread, mapping);
-		kbarman_thread_renew_rows(thread);
+	list_for_each_entry(process, &space->processes, node) {
+		kbarman_process_add_row(process, mapping);
+		kbarman_process_renew_rows(process);
 	}
 	spaces_keep_to_limit(space->all);
 }

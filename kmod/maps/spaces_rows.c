@@ -10,15 +10,15 @@
 #include "ring/clock.h"
 #include "session.h"
 
-void kbarman_thread_end_rows(struct kbarman_thread *thread)
+void kbarman_process_end_rows(struct kbarman_process *process)
 {
-	struct kbarman_space *space = thread->space;
+	struct kbarman_space *space = process->space;
 
 	if (space->all->capture->collector) {
-		space->rows -= thread->rows;
-		space->all->nr_rows -= thread->rows;
+		space->rows -= process->rows;
+		space->all->nr_rows -= process->rows;
 	}
-	thread->rows = 0;
+	process->rows = 0;
 }
 
 /*
@@ -34,57 +34,57 @@ static bool space_may_have_rows(struct kbarman_space *space, u32 count)
 	       (u64)spaces->nr_rows + space->rows + 2 * count <= all + 1;
 }
 
-static void thread_make_row(struct kbarman_thread *thread, u64 timestamp, u64 start, u64 length,
-			    u64 offset, const char *image, size_t image_length, size_t name_at)
+static void process_make_row(struct kbarman_process *process, u64 timestamp, u64 start, u64 length,
+			     u64 offset, const char *image, size_t image_length, size_t name_at)
 {
-	struct kbarman_spaces *spaces = thread->space->all;
+	struct kbarman_spaces *spaces = process->space->all;
 
-	if (!kbarman_spaces_step(spaces) || !space_may_have_rows(thread->space, 1)) {
+	if (!kbarman_spaces_step(spaces) || !space_may_have_rows(process->space, 1)) {
 		kbarman_header_miss(spaces->capture, KBARMAN_MISSED_MAP, 1);
 		return;
 	}
 	if (kbarman_tables_add_map(spaces->capture, timestamp, KBARMAN_USER_UNWANTED,
-				   thread->task_id, start, length, offset, image, image_length,
+				   process->id, start, length, offset, image, image_length,
 				   name_at))
 		return;
-	thread->rows++;
-	thread->space->rows++;
+	process->rows++;
+	process->space->rows++;
 	spaces->nr_rows++;
 }
 
-void kbarman_thread_add_row(struct kbarman_thread *thread, const struct kbarman_known *mapping)
+void kbarman_process_add_row(struct kbarman_process *process, const struct kbarman_known *mapping)
 {
-	thread_make_row(thread, max(mapping->timestamp, thread->since), mapping->start,
-			mapping->end - mapping->start, mapping->offset, mapping->image->name,
-			mapping->image->length, mapping->image->name_at);
+	process_make_row(process, max(mapping->timestamp, process->since), mapping->start,
+			 mapping->end - mapping->start, mapping->offset, mapping->image->name,
+			 mapping->image->length, mapping->image->name_at);
 }
 
-void kbarman_thread_add_rows(struct kbarman_thread *thread)
+void kbarman_process_add_rows(struct kbarman_process *process)
 {
 	struct kbarman_known *mapping;
 
-	list_for_each_entry(mapping, &thread->space->by_age, age)
-		kbarman_thread_add_row(thread, mapping);
+	list_for_each_entry(mapping, &process->space->by_age, age)
+		kbarman_process_add_row(process, mapping);
 }
 
-void kbarman_thread_renew_rows(struct kbarman_thread *thread)
+void kbarman_process_renew_rows(struct kbarman_process *process)
 {
-	struct kbarman_space *space = thread->space;
+	struct kbarman_space *space = process->space;
 	struct kbarman_capture *capture = space->all->capture;
 	u64 now;
 
-	if (!capture->collector || thread->rows <= 2 * space->nr_mappings + 64 ||
+	if (!capture->collector || process->rows <= 2 * space->nr_mappings + 64 ||
 	    !space_may_have_rows(space, space->nr_mappings))
 		return;
 	now = kbarman_clock();
-	kbarman_tables_end_maps(capture, now, thread->task_id);
-	kbarman_thread_end_rows(thread);
-	thread->since = now;
-	kbarman_thread_add_rows(thread);
+	kbarman_tables_end_maps(capture, now, process->id);
+	kbarman_process_end_rows(process);
+	process->since = now;
+	kbarman_process_add_rows(process);
 }
 
-void kbarman_thread_forget_rows(struct kbarman_thread *thread)
+void kbarman_process_hide_rows(struct kbarman_process *process)
 {
-	thread_make_row(thread, thread->since - 1, 0, thread->space->mm->task_size, 0,
-			KBARMAN_IMAGE_UNKNOWN, strlen(KBARMAN_IMAGE_UNKNOWN), 0);
+	process_make_row(process, process->since - 1, 0, process->space->mm->task_size, 0,
+			 KBARMAN_IMAGE_UNKNOWN, strlen(KBARMAN_IMAGE_UNKNOWN), 0);
 }

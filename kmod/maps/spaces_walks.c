@@ -90,7 +90,7 @@ static void space_count_left(struct kbarman_space *space)
 	}
 }
 
-/* The walk is not made: no thread needs it any more, or there is no time left. */
+/* The walk is not made: no process needs it any more, or there is no time left. */
 static void space_give_up_walk(struct kbarman_space *space)
 {
 	space->complete = false;
@@ -177,8 +177,8 @@ void kbarman_space_walk(struct kbarman_space *space)
 	}
 	space->busy = state == -EBUSY;
 	if (state == -ESRCH) {
-		/* A thread was sampled, and its mappings are gone. */
-		if (!list_empty(&space->threads))
+		/* A process was sampled, and its mappings are gone. */
+		if (!list_empty(&space->processes))
 			kbarman_header_miss(spaces->capture, KBARMAN_MISSED_QUEUE, 1);
 		space_give_up_walk(space);
 	} else if (state > 0) {
@@ -207,10 +207,10 @@ bool kbarman_spaces_walk(struct kbarman_spaces *spaces, unsigned long *pause)
 	struct kbarman_space *space, *other;
 
 	list_for_each_entry_safe(space, other, &spaces->to_walk, pending) {
-		/* No thread needs the walk any more, or there is no time left. */
+		/* No process needs the walk any more, or there is no time left. */
 		if (READ_ONCE(spaces->hurry) &&
-		    (list_empty(&space->threads) || spaces->steps_left <= 0)) {
-			if (!list_empty(&space->threads))
+		    (list_empty(&space->processes) || spaces->steps_left <= 0)) {
+			if (!list_empty(&space->processes))
 				kbarman_header_miss(spaces->capture, KBARMAN_MISSED_QUEUE, 1);
 			space_give_up_walk(space);
 			continue;

@@ -12,6 +12,8 @@
 #include "ring/clock.h"
 #include "session.h"
 
+#define SOON	(HZ / 50 + 1)	/* jiffies that the worker waits for more facts */
+
 static void fact_handle(struct kbarman_maps *maps, const struct kbarman_fact *fact)
 {
 	switch (fact->kind) {
@@ -109,6 +111,8 @@ static void maps_work(struct work_struct *work)
 	struct kbarman_capture *capture = maps->session->capture;
 	unsigned long pause, other_pause;
 
+	clear_bit(KBARMAN_WANTED_SOON, &maps->wanted);
+	smp_mb();	/* before the queue is read: pairs with that of kbarman_fact_publish() */
 	if (test_and_clear_bit(KBARMAN_WANTED_TELL, &maps->wanted))
 		kbarman_maps_probes_tell(capture);
 	if (test_and_clear_bit(KBARMAN_WANTED_WALK, &maps->wanted))
@@ -127,8 +131,13 @@ static void maps_work(struct work_struct *work)
 		other_pause = maps_look_at_all(maps);
 	} while (kbarman_spaces_walk(maps->spaces, &pause));
 	pause = min(pause, other_pause);
-	if (pause != MAX_SCHEDULE_TIMEOUT && !READ_ONCE(maps->stopping))
+	if (READ_ONCE(maps->stopping))
+		return;
+	if (pause != MAX_SCHEDULE_TIMEOUT)
 		mod_delayed_work(kbarman_wq, &maps->later, pause);
+	smp_mb();	/* a kick meanwhile may have wanted less than `pause` */
+	if (test_bit(KBARMAN_WANTED_SOON, &maps->wanted))
+		mod_delayed_work(kbarman_wq, &maps->later, SOON);
 }
 
 /* Only queues the worker, so it never does the worker's work at the same time. */
@@ -145,7 +154,10 @@ static void maps_kick(struct irq_work *work)
 {
 	struct kbarman_maps *maps = container_of(work, struct kbarman_maps, kick);
 
-	queue_work(kbarman_wq, &maps->worker);
+	if (test_and_clear_bit(KBARMAN_WANTED_NOW, &maps->wanted))
+		queue_work(kbarman_wq, &maps->worker);
+	else
+		mod_delayed_work(kbarman_wq, &maps->later, SOON);
 }
 
 void kbarman_maps_worker_init(struct kbarman_maps *maps)

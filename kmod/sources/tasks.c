@@ -44,10 +44,17 @@ static u32 task_payer(const struct kbarman_session *session, const struct task_s
 }
 
 static void task_add(struct kbarman_session *session, u64 timestamp,
-		     const struct task_struct *task, const char *name)
+		     const struct task_struct *task, const char *name, u32 flags)
 {
 	kbarman_tables_add_task(session->capture, timestamp, task->pid, task->tgid,
-				task_payer(session, task), name);
+				task_payer(session, task), name, flags);
+}
+
+/* Of a task that is no new one. A thread that leads may have exited long before the others do. */
+static u32 task_flags(const struct task_struct *task)
+{
+	return KBARMAN_TASK_GOES_ON |
+	       (data_race(task->flags) & PF_EXITING ? KBARMAN_TASK_EXITED : 0);
 }
 
 /* Copy the task's current name. */
@@ -102,7 +109,7 @@ static void on_fork(void *session, struct task_struct *parent, struct task_struc
 
 	task_inherit_filter(session, parent, child);
 	task_get_name(name, child);
-	task_add(session, kbarman_clock(), child, name);
+	task_add(session, kbarman_clock(), child, name, 0);
 	kbarman_maps_fork(session, parent, child);
 }
 
@@ -113,7 +120,7 @@ static void on_rename(void *session, struct task_struct *task, const char *new)
 
 	strscpy(name, new, sizeof(name));
 	if (strncmp(name, task->comm, sizeof(name)))
-		task_add(session, kbarman_clock(), task, name);
+		task_add(session, kbarman_clock(), task, name, task_flags(task));
 }
 
 /*
@@ -132,9 +139,8 @@ static void on_exec(void *data, struct task_struct *task, pid_t old_pid,
 
 		kbarman_tables_exit_task(session->capture, now, old_pid);
 		kbarman_tables_free_task(session->capture, now, old_pid);
-		kbarman_maps_exit(session, old_pid);
 		task_get_name(name, task);
-		task_add(session, now, task, name);
+		task_add(session, now, task, name, KBARMAN_TASK_GOES_ON);
 	}
 	kbarman_maps_exec(session, task);
 }
@@ -142,7 +148,9 @@ static void on_exec(void *data, struct task_struct *task, pid_t old_pid,
 static void task_exits(struct kbarman_session *session, const struct task_struct *task)
 {
 	kbarman_tables_exit_task(session->capture, kbarman_clock(), task->pid);
-	kbarman_maps_exit(session, task->pid);
+	/* Threads that exit at the same time may find this, each of them. */
+	if (!atomic_read(&task->signal->live))
+		kbarman_maps_exit(session, task->tgid);
 }
 
 #ifdef KBARMAN_HAVE_EXIT_GROUP_DEAD
@@ -201,7 +209,7 @@ static bool tasks_try_add_all(struct kbarman_session *session, bool pauses)
 
 	for_each_process_thread(process, thread) {
 		task_get_name(name, thread);
-		task_add(session, kbarman_clock(), thread, name);
+		task_add(session, kbarman_clock(), thread, name, task_flags(thread));
 		if (pauses && !(++count % TASKS_AT_ONCE) && !tasks_pause(process, thread))
 			return false;
 	}
@@ -217,7 +225,7 @@ static void tasks_add_all(struct kbarman_session *session)
 	unsigned int tries = TRIES;	/* with pauses */
 
 	kbarman_tables_add_task(session->capture, kbarman_clock(), 0, 0, KBARMAN_USER_ROOT,
-				"swapper");
+				"swapper", 0);
 	rcu_read_lock();
 	while (!tasks_try_add_all(session, tries))
 		tries--;

@@ -108,10 +108,12 @@
  *
  * Of several rows of a task the one with the latest timestamp that is not after a record has the
  * task's name at that record; a record before all of them takes the first one. Of rows of a task
- * with the same timestamp the later one counts. A row of a mapping
- * is in force from its timestamp on. Where it overlaps older rows of its process it replaces them,
- * and no row says that a mapping ended. A thread without rows of its own has those of its process,
- * and rows of task 0 are everybody's.
+ * with the same timestamp the later one counts.
+ *
+ * A row of a mapping has the number of its process (thread group), and holds for all threads of the
+ * process: the string kbarman.maps=process says so. It is in force from its timestamp on. Where it
+ * overlaps older rows of its process it replaces them, and no row says that a mapping ended. Rows of
+ * task 0 are everybody's.
  *
  * To which process a task belongs, and when it exited, stands in struct bm_kbarman_tasks
  * (barman_v2.h), which each map has in its header's pages: the string kbarman.tasks says where. The
@@ -133,7 +135,9 @@
  *	callchain, max_stack	"user", "kernel" or "both", then ",stack" and ",switch"; the most
  *				addresses of a chain
  *	fallback		the event with KBARMAN_EVENT_FALLBACK that a CPU counts
- *	maps			"made": mappings that mremap(2) moves are not seen; "start": no
+ *	maps=process		a row of a mapping has the number of its process, not those of
+ *				its threads
+ *	maps_seen		"made": mappings that mremap(2) moves are not seen; "start": no
  *				mapping after the start is
  *	clock_unsteady=1	as KBARMAN_STATE_UNSTEADY
  *	asleep			how often the machine was suspended, and for how many ns
@@ -796,7 +800,7 @@ struct kbarman_clock {
  *		added
  */
 struct kbarman_map_row {
-	__u32 task_id;
+	__u32 task_id;			/* of the process; 0: the kernel */
 	__u32 image_length;		/* bytes at image_ptr, at most 4095 */
 	__u64 base_address;
 	__u64 length;

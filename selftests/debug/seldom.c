@@ -260,7 +260,7 @@ static void probe_that_is_refused(void)
 		if (!error) {
 			uint32_t seen = query(fd).features & both;
 			const void *map = map_cpu(fd, 0);
-			const char *fact = capture_fact(map, "maps");
+			const char *fact = capture_fact(map, "maps_seen");
 
 			made += seen == KBARMAN_FEATURE_MAPS_MADE;
 			none += !seen;
@@ -378,7 +378,7 @@ static void arguments_that_differ(void)
 	       "moves_are_not_claimed_after_one_whose_arguments_differ");
 	write_parameter("test_shift", "none");
 	map = map_cpu(fd, 0);
-	while (!(fact = capture_fact(map, "maps")))
+	while (!(fact = capture_fact(map, "maps_seen")))
 		usleep(10000);
 	tap_ok(!strcmp(fact, "made"), "and_the_capture_of_that_session_says_so");
 	munmap((void *)map, query(fd).map_bytes);

@@ -97,7 +97,18 @@ static void be_urgent(uint32_t cpu, int priority)
 		lost("the program can't be made urgent");
 }
 
-/* @task has a row for @pc, from before @timestamp on. */
+/* The process of @task, by the newest row of its name. */
+static uint32_t process_of(const void *map, uint32_t task)
+{
+	uint32_t row = *capture_task_count(map);
+
+	while (row--)
+		if (capture_task_facts(map, row)->task_id == task)
+			return capture_task_facts(map, row)->tgid;
+	return task;
+}
+
+/* Process @task has a row for @pc. */
 static const struct bm_protocol_header_mmap_layout *row_of(const void *map, uint32_t task,
 							   uint64_t pc)
 {
@@ -214,7 +225,7 @@ static void *burn_in_thread(void *argument)
 	return (void *)(long)thread_id();
 }
 
-TEST_F(rows, a_thread_that_is_sampled_has_rows_of_its_own)
+TEST_F(rows, a_thread_that_is_sampled_has_the_rows_of_its_process)
 {
 	pthread_t thread;
 	void *id;
@@ -223,10 +234,35 @@ TEST_F(rows, a_thread_that_is_sampled_has_rows_of_its_own)
 	ASSERT_EQ(0, pthread_create(&thread, NULL, burn_in_thread, self));
 	ASSERT_EQ(0, pthread_join(thread, &id));
 	ASSERT_EQ(0, stop(self->fd));
-	EXPECT_NE(NULL, row_of(self->map, (long)id, (uintptr_t)burn));
+	EXPECT_STREQ("process", capture_fact(self->map, "maps"));
+	EXPECT_EQ(getpid(), process_of(self->map, (long)id));
+	EXPECT_NE(NULL, row_of(self->map, getpid(), (uintptr_t)burn));
+	EXPECT_EQ(NULL, row_of(self->map, (long)id, (uintptr_t)burn));
 }
 
-#define SHORT_THREADS	20
+/* A child that has the memory of its parent and runs @run there, with a stack of its own. */
+static pid_t child_in_own_memory(int (*run)(void *argument), void *argument)
+{
+	size_t bytes = 64 * KIB;
+	char *stack = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pid_t child = stack == MAP_FAILED ? -1 :
+		      clone(run, stack + bytes, CLONE_VM | SIGCHLD, argument);
+
+	if (child < 0)
+		lost("no child");
+	return child;
+}
+
+static int burn_in_child(void *argument)
+{
+	FIXTURE_DATA(rows) *self = argument;
+
+	pin(0);
+	burn_for(self->map, 2);
+	_exit(0);
+}
+
+#define SHORT_CHILDREN	20
 #define BUSY_BYTES	(32U << 20)
 
 struct busy {
@@ -251,12 +287,12 @@ static void *keep_mmap_lock_busy(void *argument)
 	return NULL;
 }
 
-/* A thread has ended when its mappings can be looked at. */
-TEST_F(rows, a_short_thread_has_rows_although_mmap_lock_is_busy)
+/* A process has ended when its mappings can be looked at. */
+TEST_F(rows, a_short_child_in_its_parents_memory_has_rows_although_mmap_lock_is_busy)
 {
 	struct busy busy = { .end = false };
-	pthread_t keeper, thread;
-	void *ids[SHORT_THREADS];
+	pid_t ids[SHORT_CHILDREN];
+	pthread_t keeper;
 	unsigned int i;
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
@@ -266,16 +302,16 @@ TEST_F(rows, a_short_thread_has_rows_although_mmap_lock_is_busy)
 		usleep(1000);
 	/* From here on somebody looks for the mappings of this process. */
 	ASSERT_EQ(0, start(self->fd));
-	for (i = 0; i < SHORT_THREADS; i++) {
-		ASSERT_EQ(0, pthread_create(&thread, NULL, burn_in_thread, self));
-		ASSERT_EQ(0, pthread_join(thread, &ids[i]));
+	for (i = 0; i < SHORT_CHILDREN; i++) {
+		ids[i] = child_in_own_memory(burn_in_child, self);
+		ASSERT_EQ(ids[i], waitpid(ids[i], NULL, 0));
 	}
 	__atomic_store_n(&busy.end, true, __ATOMIC_RELAXED);
 	ASSERT_EQ(0, pthread_join(keeper, NULL));
 	ASSERT_EQ(0, stop(self->fd));
-	for (i = 0; i < SHORT_THREADS; i++)
-		EXPECT_NE(NULL, row_of(self->map, (long)ids[i], (uintptr_t)burn))
-			TH_LOG("thread %u of %u", i, SHORT_THREADS);
+	for (i = 0; i < SHORT_CHILDREN; i++)
+		EXPECT_NE(NULL, row_of(self->map, ids[i], (uintptr_t)burn))
+			TH_LOG("child %u of %u", i, SHORT_CHILDREN);
 }
 
 TEST_F(rows, a_forked_child_that_is_sampled_has_rows)
@@ -317,6 +353,44 @@ static pid_t exec_burner(void)
 		_exit(1);
 	}
 	return child;
+}
+
+static void *exec_from_thread(void __attribute__((unused)) *unused)
+{
+	setenv("KBARMAN_TEST_BURN", "1", 1);
+	execl("/proc/self/exe", "whatever", NULL);
+	_exit(1);
+}
+
+/* The thread takes over the number of its process, whose rows are those of another program. */
+TEST_F(rows, a_program_that_a_thread_executes_has_rows)
+{
+	unsigned int found = 0;
+	const union record *r;
+	struct walk walk;
+	pthread_t thread;
+	pid_t child;
+
+	ASSERT_EQ(0, start(self->fd));
+	child = fork();
+	if (!child) {
+		burn_for(self->map, 2);
+		pthread_create(&thread, NULL, exec_from_thread, NULL);
+		for (;;)
+			pause();
+	}
+	ASSERT_EQ(child, waitpid(child, NULL, 0));
+	ASSERT_EQ(0, stop(self->fd));
+	walk = walk_begin(self->map);
+	while ((r = next_sample(&walk))) {
+		if (process_of(self->map, r->sample.task_id) != (uint32_t)child ||
+		    is_in_kernel(&walk, r) || !sample_pc(r))
+			continue;
+		found++;
+		EXPECT_NE(NULL, row_of(self->map, child, sample_pc(r)))
+			TH_LOG("0x%llx", (unsigned long long)sample_pc(r));
+	}
+	EXPECT_LE(3, found);
 }
 
 /* The program is gone when anybody looks; its row is there all the same. */
@@ -386,18 +460,18 @@ TEST_F(rows, kprobes_that_are_switched_off_are_told)
 	/* before the start */
 	ASSERT_EQ(0, start(self->fd));
 	EXPECT_EQ(0, query(self->fd).features & MAPS_SEEN);
-	EXPECT_STREQ("start", capture_fact(self->map, "maps"));
+	EXPECT_STREQ("start", capture_fact(self->map, "maps_seen"));
 	ASSERT_EQ(0, stop(self->fd));
 
 	/* and while a session records */
 	ASSERT_TRUE(switch_kprobes("1"));
 	ASSERT_EQ(0, start(self->fd));
 	EXPECT_EQ(MAPS_SEEN, query(self->fd).features & MAPS_SEEN);
-	EXPECT_EQ(NULL, capture_fact(self->map, "maps"));
+	EXPECT_EQ(NULL, capture_fact(self->map, "maps_seen"));
 	ASSERT_TRUE(switch_kprobes("0"));
 	ASSERT_EQ(0, stop(self->fd));
 	EXPECT_EQ(0, query(self->fd).features & MAPS_SEEN);
-	EXPECT_STREQ("start", capture_fact(self->map, "maps"));
+	EXPECT_STREQ("start", capture_fact(self->map, "maps_seen"));
 	EXPECT_LT(0, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_QUEUE]);
 
 	ASSERT_TRUE(switch_kprobes("1"));
@@ -1098,7 +1172,7 @@ TEST_F(rows, mappings_stay_while_their_process_lives_though_it_has_no_row)
 /* ---- the stop ---- */
 
 #define STOP_STEPS	65536	/* that it takes, at most: SECURITY.md */
-#define LATE_THREADS	300
+#define LATE_CHILDREN	300
 #define LATE_MAPS	(sizeof(long) < 8 ? 600U : 3000U)	/* 32-bit kernels have little room for rows */
 
 #define RCU_EXPEDITED	"/sys/kernel/rcu_expedited"
@@ -1106,14 +1180,15 @@ TEST_F(rows, mappings_stay_while_their_process_lives_though_it_has_no_row)
 
 struct late {
 	unsigned int mapped, go, done;
-	uint32_t ids[LATE_THREADS];	/* of those that are done */
+	uint32_t ids[LATE_CHILDREN];	/* of those that are done */
 };
 
 /* So long that it is sampled, then no more. */
-static void __attribute__((noreturn)) *be_sampled(void *argument)
+static int __attribute__((noreturn)) be_sampled(void *argument)
 {
 	struct late *late = argument;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < 3 * PERIOD_NS)
 		burn();
 	late->ids[__atomic_fetch_add(&late->done, 1, __ATOMIC_RELAXED)] = thread_id();
@@ -1121,27 +1196,24 @@ static void __attribute__((noreturn)) *be_sampled(void *argument)
 		pause();
 }
 
-static void __attribute__((noreturn)) run_late_threads(struct late *late)
+static void __attribute__((noreturn)) run_late_children(struct late *late)
 {
-	pthread_t thread;
-
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	map_many(LATE_MAPS);
 	__atomic_store_n(&late->mapped, 1, __ATOMIC_RELAXED);
 	while (!__atomic_load_n(&late->go, __ATOMIC_RELAXED))
 		usleep(1000);
 	be_urgent(0, 1);
-	for (unsigned int i = 0; i < LATE_THREADS; i++)
-		if (pthread_create(&thread, NULL, be_sampled, late))
-			lost("no thread");
+	for (unsigned int i = 0; i < LATE_CHILDREN; i++)
+		child_in_own_memory(be_sampled, late);
 	for (;;)
 		pause();
 }
 
-/* How many of these threads were sampled in user space. */
-static unsigned int threads_sampled(const void *map, const struct late *late)
+/* How many of these children were sampled in user space. */
+static unsigned int children_sampled(const void *map, const struct late *late)
 {
-	bool seen[LATE_THREADS] = { false };
+	bool seen[LATE_CHILDREN] = { false };
 	struct walk walk = walk_begin(map);
 	const union record *r;
 	unsigned int i, nr = 0;
@@ -1149,9 +1221,9 @@ static unsigned int threads_sampled(const void *map, const struct late *late)
 	while ((r = walk_next(&walk))) {
 		if (r->header.record_type != BM_RECORD_SAMPLE_WITH_PC || is_in_kernel(&walk, r))
 			continue;
-		for (i = 0; i < LATE_THREADS && late->ids[i] != r->sample.task_id; i++)
+		for (i = 0; i < LATE_CHILDREN && late->ids[i] != r->sample.task_id; i++)
 			;
-		if (i == LATE_THREADS || seen[i])
+		if (i == LATE_CHILDREN || seen[i])
 			continue;
 		seen[i] = true;
 		nr++;
@@ -1210,8 +1282,8 @@ static unsigned long events_traced(void)
 }
 
 /*
- * Threads of a process with many mappings are sampled just before it, which makes nearly a
- * million rows, and the worker that makes them gets no CPU meanwhile.
+ * Children that share the memory of a process with many mappings are sampled just before it, which
+ * makes nearly a million rows, and the worker that makes them gets no CPU meanwhile.
  */
 TEST_F_TIMEOUT(rows, a_stop_leaves_out_what_would_take_long, 300 * SLOWNESS)
 {
@@ -1230,10 +1302,10 @@ TEST_F_TIMEOUT(rows, a_stop_leaves_out_what_would_take_long, 300 * SLOWNESS)
 		SKIP(return, "it is for two CPUs");
 	read_file(RCU_EXPEDITED, expedited, sizeof(expedited));
 	read_file(RCU_NORMAL, normal, sizeof(normal));
-	c.max_maps = 3 * LATE_THREADS * LATE_MAPS;	/* not what bounds it */
+	c.max_maps = 3 * LATE_CHILDREN * LATE_MAPS;	/* not what bounds it */
 	child = fork();
 	if (!child)
-		run_late_threads(late);
+		run_late_children(late);
 	while (!__atomic_load_n(&late->mapped, __ATOMIC_RELAXED))
 		usleep(1000);
 	ASSERT_EQ(0, start_with(self, c));
@@ -1243,7 +1315,7 @@ TEST_F_TIMEOUT(rows, a_stop_leaves_out_what_would_take_long, 300 * SLOWNESS)
 	write_file(RCU_EXPEDITED, "1");
 	__atomic_store_n(&late->go, 1, __ATOMIC_RELAXED);
 	be_urgent(1, 2);
-	while (__atomic_load_n(&late->done, __ATOMIC_RELAXED) < LATE_THREADS)
+	while (__atomic_load_n(&late->done, __ATOMIC_RELAXED) < LATE_CHILDREN)
 		;
 	before = stats(self->fd, KBARMAN_CPU_ALL);
 	begun = clock_ns(CLOCK_MONOTONIC);
@@ -1254,8 +1326,8 @@ TEST_F_TIMEOUT(rows, a_stop_leaves_out_what_would_take_long, 300 * SLOWNESS)
 	write_file(RCU_EXPEDITED, expedited);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	sampled = threads_sampled(self->map, late);
-	TH_LOG("%u rows, then %u in %llu ms; %u threads sampled", before.maps, after.maps,
+	sampled = children_sampled(self->map, late);
+	TH_LOG("%u rows, then %u in %llu ms; %u children sampled", before.maps, after.maps,
 	       (unsigned long long)took / 1000000, sampled);
 	/* The worker makes rows freely until then: while the stop waits for the kernel. */
 	if (traced) {
@@ -1269,8 +1341,8 @@ TEST_F_TIMEOUT(rows, a_stop_leaves_out_what_would_take_long, 300 * SLOWNESS)
 	/* Where nothing is expedited, the worker hears late of the stop: 900 ms were seen. */
 	if (normal[0] == '1')
 		EXPECT_GT(3000000000ULL, took);
-	/* On a slow kernel most of a thread's time is the kernel's. */
-	EXPECT_LT(LATE_THREADS / 10, sampled);
+	/* On a slow kernel most of a child's time is the kernel's. */
+	EXPECT_LT(LATE_CHILDREN / 10, sampled);
 	EXPECT_LE(sampled * LATE_MAPS,
 		  after.maps + after.missed[KBARMAN_MISSED_MAP] +
 		  LATE_MAPS * after.missed[KBARMAN_MISSED_QUEUE]);
@@ -1294,7 +1366,7 @@ static pid_t burn_as(pid_t wanted, const void *map)
 	return child == wanted ? child : 0;
 }
 
-TEST_F(rows, a_thread_id_that_comes_again_has_rows_of_its_own)
+TEST_F(rows, a_process_id_that_comes_again_has_rows_of_its_own)
 {
 	uint64_t first = 0, between, sampled = 0;
 	const union record *r;
@@ -1368,10 +1440,157 @@ TEST_F(rows, every_place_of_a_sample_has_a_row)
 		if (!pc || is_in_kernel(&walk, r))
 			continue;
 		places++;
-		EXPECT_NE(NULL, row_of(self->map, r->sample.task_id, pc))
+		EXPECT_NE(NULL, row_of(self->map, process_of(self->map, r->sample.task_id), pc))
 			TH_LOG("task %u at 0x%llx", r->sample.task_id, (unsigned long long)pc);
 	}
 	EXPECT_LE(10, places);
+}
+
+/* ---- many threads with many mappings ---- */
+
+#define MANY_MAPS	1000U
+#define MANY_THREADS	200U	/* or as many as the variable THREADS says: 1000 takes minutes in a VM */
+#define MANY_CODE	"many.code"
+
+/* What is copied: it uses registers alone, and calls nobody. */
+static uint64_t __attribute__((used, noinline, noclone, aligned(64), section("many_code")))
+many_burn(uint64_t sum)
+{
+	for (uint64_t i = 0; i < 20000; i++) {
+		sum += i * i ^ sum;
+		__asm__ volatile("" : "+r" (sum));
+	}
+	return sum;
+}
+
+extern const char __start_many_code[], __stop_many_code[];
+
+struct many {
+	char *code[MANY_MAPS];
+	unsigned int next, ready;
+	int go[2];		/* a pipe: they begin when nobody can write to it any more */
+};
+
+/* A file with a page of code for each mapping, mapped with gaps, so that Linux merges nothing. */
+static void many_map(struct many *many)
+{
+	size_t page = sysconf(_SC_PAGESIZE), bytes = __stop_many_code - __start_many_code;
+	int file = open(MANY_CODE, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	char *place = mmap(NULL, 2 * MANY_MAPS * page, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (file < 0 || place == MAP_FAILED || ftruncate(file, MANY_MAPS * page))
+		lost("no code");
+	for (unsigned int i = 0; i < MANY_MAPS; i++, place += 2 * page) {
+		if (pwrite(file, __start_many_code, bytes, i * page) != (ssize_t)bytes)
+			lost("no code");
+		many->code[i] = mmap(place, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED,
+				     file, i * page);
+		if (many->code[i] == MAP_FAILED)
+			lost("no mapping");
+	}
+	close(file);
+	unlink(MANY_CODE);
+}
+
+/* Each of them is in a mapping of its own, for as long as two samples take. */
+static void *many_run(void *argument)
+{
+	struct many *many = argument;
+	unsigned int number = __atomic_fetch_add(&many->next, 1, __ATOMIC_RELAXED);
+	uint64_t (*run)(uint64_t sum) = (void *)many->code[number % MANY_MAPS];
+
+	char byte;
+
+	__atomic_fetch_add(&many->ready, 1, __ATOMIC_RELEASE);
+	if (read(many->go[0], &byte, 1) != 0)
+		lost("no end of a pipe");
+	while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < 3 * PERIOD_NS)
+		run(number);
+	return NULL;
+}
+
+/* Samples in the mappings; each has a row of its time, with the name of the file. */
+static unsigned int many_check(struct __test_metadata *_metadata, const void *map,
+			       const struct many *many, bool *seen)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	uint64_t first = (uintptr_t)many->code[0];
+	struct walk walk = walk_begin(map);
+	unsigned int found = 0, at;
+	const union record *r;
+
+	while ((r = next_sample(&walk))) {
+		const struct bm_protocol_header_mmap_layout *row;
+		uint64_t pc = sample_pc(r);
+
+		if (!pc || is_in_kernel(&walk, r) ||
+		    process_of(map, r->sample.task_id) != (uint32_t)getpid())
+			continue;
+		row = newest_row(map, getpid(), pc);
+		ASSERT_NE(NULL, row);
+		EXPECT_GE(r->header.timestamp, row->timestamp);
+		at = (pc - first) / (2 * page);
+		if (pc < first || at >= MANY_MAPS)
+			continue;
+		EXPECT_EQ(at * page, row->image_offset);
+		EXPECT_NE(NULL, strstr(capture_strings(map) + row->image_ptr, MANY_CODE));
+		seen[at] = true;
+		found++;
+	}
+	return found;
+}
+
+static void expect_images_of_many(struct __test_metadata *_metadata, FIXTURE_DATA(rows) *self,
+				  enum kbarman_mode mode)
+{
+	struct kbarman_configure c = sampling(&cpu_clock, 1);
+	unsigned int i, cpu, found = 0, places = 0;
+	const char *wanted = getenv("THREADS");
+	unsigned int count = wanted ? atoi(wanted) : MANY_THREADS;
+	pthread_t *threads = calloc(count, sizeof(*threads));
+	struct many many = { .next = 0 };
+	bool seen[MANY_MAPS] = { false };
+	struct kbarman_query q;
+	pthread_attr_t small;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	c.mode = mode;
+	ASSERT_EQ(0, start_with(self, c));
+	many_map(&many);
+	ASSERT_EQ(0, pipe(many.go));
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 64 * KIB);
+	ASSERT_NE(NULL, threads);
+	for (i = 0; i < count; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], &small, many_run, &many));
+	while (__atomic_load_n(&many.ready, __ATOMIC_ACQUIRE) < count)
+		usleep(10000);
+	close(many.go[1]);
+	for (i = 0; i < count; i++)
+		ASSERT_EQ(0, pthread_join(threads[i], NULL));
+	ASSERT_EQ(0, stop(self->fd));
+	for (i = 0; i < KBARMAN_MISS_REASONS; i++)
+		EXPECT_EQ(0, stats(self->fd, KBARMAN_CPU_ALL).missed[i]) TH_LOG("reason %u", i);
+	q = query(self->fd);
+	for (cpu = 0; cpu < q.nr_cpus; cpu++)
+		found += many_check(_metadata, map_cpu(self->fd, cpu), &many, seen);
+	for (i = 0; i < MANY_MAPS; i++)
+		places += seen[i];
+	TH_LOG("%u samples in %u mappings", found, places);
+	EXPECT_LT(count / 2, found);
+	free(threads);
+}
+
+TEST_F_TIMEOUT(rows, many_threads_with_many_mappings_have_an_image_each_in_a_stream, 300 * SLOWNESS)
+{
+	expect_images_of_many(_metadata, self, KBARMAN_MODE_STREAM);
+}
+
+TEST_F_TIMEOUT(rows, many_threads_with_many_mappings_have_an_image_each_in_overwrite_mode, 300 * SLOWNESS)
+{
+	expect_images_of_many(_metadata, self, KBARMAN_MODE_OVERWRITE);
 }
 
 TEST_HARNESS_MAIN

@@ -162,6 +162,51 @@ TEST_F(tasks, an_exit_is_a_fact_of_the_last_row)
 	EXPECT_EQ(0, fact_of(self->map, row).exit_timestamp);
 }
 
+/* When the thread that leads has exited, another one gives it a name. */
+static void *rename_leader(void __attribute__((unused)) *unused)
+{
+	char path[64], state = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", getpid(), getpid());
+	while (state != 'Z') {
+		FILE *stat = fopen(path, "re");
+
+		if (!stat || fscanf(stat, "%*d (%*[^)]) %c", &state) != 1)
+			_exit(1);
+		fclose(stat);
+		usleep(1000);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/comm", getpid());
+	write_file(path, "renamed");
+	_exit(0);
+}
+
+TEST_F(tasks, a_thread_that_has_exited_and_gets_a_name_keeps_its_end)
+{
+	const struct bm_protocol_header_task_info *before, *after;
+	pid_t child;
+	int status;
+
+	ASSERT_EQ(0, start(self->fd));
+	child = fork();
+	if (!child) {
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, rename_leader, NULL);
+		pthread_exit(NULL);
+	}
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	ASSERT_EQ(0, status);
+	before = capture_task(self->map, child, "tasks");
+	after = capture_task(self->map, child, "renamed");
+	ASSERT_NE(NULL, before);
+	ASSERT_NE(NULL, after);
+	EXPECT_NE(0, fact_of(self->map, before).exit_timestamp);
+	EXPECT_EQ(fact_of(self->map, before).exit_timestamp,
+		  fact_of(self->map, after).exit_timestamp);
+	EXPECT_GT(after->timestamp, fact_of(self->map, after).exit_timestamp);
+}
+
 static void *exec_from_thread(void __attribute__((unused)) *unused)
 {
 	setenv("KBARMAN_TEST_EXIT", "1", 1);
