@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: MIT
 /* Maps of code that was made at run time. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../lib/tap.h"
@@ -70,6 +78,118 @@ static void test_files(void)
 	rmdir(directory);
 }
 
+/* ---- a container ---- */
+
+static bool write_file(const char *path, const char *content)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	bool done = fd >= 0 && write(fd, content, strlen(content)) == (ssize_t)strlen(content);
+
+	close(fd);
+	return done;
+}
+
+/* As root it takes no other users; anybody else is root in his own. */
+static bool enter_namespaces(void)
+{
+	char map[32];
+
+	snprintf(map, sizeof(map), "0 %u 1", geteuid());
+	if (!geteuid())
+		return !unshare(CLONE_NEWNS | CLONE_NEWPID);
+	return !unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) && write_file("/proc/self/uid_map", map);
+}
+
+/* The first process of the container, with its own /tmp. It writes a byte to @ready, and stays. */
+static void live_inside(int ready)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount("none", "/tmp", "tmpfs", 0, NULL) ||
+	    getpid() != 1 || !write_file("/tmp/perf-1.map", "1000 100 contained\n") ||
+	    write(ready, "", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+/* Begins a container. Returns the number of its process here, 0: it can't be made; *@maker is to be killed. */
+static pid_t begin_container(pid_t *maker)
+{
+	int tell[2], ready[2];
+	pid_t inside = 0;
+	char byte;
+
+	if (pipe(tell) || pipe(ready))
+		return 0;
+	*maker = fork();
+	if (!*maker) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(ready[0]);
+		if (!enter_namespaces())
+			_exit(1);
+		inside = fork();
+		if (!inside)
+			live_inside(ready[1]);
+		close(ready[1]);
+		if (write(tell[1], &inside, sizeof(inside)) != sizeof(inside))
+			_exit(1);
+		waitpid(inside, NULL, 0);
+		_exit(0);
+	}
+	close(tell[1]);
+	close(ready[1]);
+	if (read(tell[0], &inside, sizeof(inside)) != sizeof(inside) || read(ready[0], &byte, 1) != 1)
+		inside = 0;
+	close(tell[0]);
+	close(ready[0]);
+	return inside;
+}
+
+/* Reads the map of the process, with a link to @link_to in place of @name below its /tmp; NULL: as it is. */
+static int reads(pid_t inside, const char *name, const char *link_to)
+{
+	struct kb_symtab symtab = { 0 };
+	char path[64], other[80];
+	int ret;
+
+	snprintf(path, sizeof(path), "/proc/%d/root/tmp%s", inside, name);
+	snprintf(other, sizeof(other), "%s.away", path);
+	if (link_to && (rename(path, other) || symlink(link_to, path)))
+		return 99;
+	ret = kb_perfmap_read(&symtab, "", (uint32_t)inside);
+	if (!ret && !name_at(&symtab, 0x1000))
+		ret = 99;
+	kb_symtab_release(&symtab);
+	if (link_to && (unlink(path) || rename(other, path)))
+		return 99;
+	return ret;
+}
+
+static void test_container(void)
+{
+	pid_t maker = 0, inside = begin_container(&maker);
+	static const char promise[] = "the_map_of_a_process_in_a_container_is_found_by_its_own_number";
+
+	if (inside) {
+		tap_is(reads(inside, "/perf-1.map", NULL), 0, promise);
+		tap_is(reads(inside, "/perf-1.map", "perf-1.map.away"), -ENOENT, "a_link_inside_is_not_followed");
+		tap_is(reads(inside, "/perf-1.map", NULL), 0, "and_the_file_is_there_again");
+		if (!geteuid()) {
+			char path[64];
+
+			snprintf(path, sizeof(path), "/proc/%d/root/tmp/perf-1.map", inside);
+			tap_ok(!chown(path, 12345, 0) && reads(inside, "/perf-1.map", NULL) == -ENOENT,
+			       "a_file_of_another_user_is_not_read");
+		}
+	} else {
+		tap_skip(promise, "no namespaces can be made here");
+	}
+	if (maker > 0) {
+		kill(maker, SIGKILL);
+		waitpid(maker, NULL, 0);
+	}
+}
+
 int main(void)
 {
 	struct kb_symtab symtab = { 0 };
@@ -78,5 +198,6 @@ int main(void)
 	check(&symtab);
 	kb_symtab_release(&symtab);
 	test_files();
+	test_container();
 	return tap_done();
 }

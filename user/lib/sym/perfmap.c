@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Everybody can write to the directory. So links are not followed, only regular files are read,
+ * Everybody can write to the directory, and a container is anybody's. So links are not followed, only regular files are read,
  * and their content is used for one process only.
  */
 #include <ctype.h>
@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -179,6 +180,62 @@ static int read_elsewhere(struct kb_symtab *symtab, int fd, const char *path)
 	return kb_symtab_sort(symtab);
 }
 
+/* The number that the process has for itself, in the innermost of its namespaces. 0: it is not there. */
+static uint32_t own_number(uint32_t pid)
+{
+	char path[32], line[256], *last;
+	uint32_t number = 0;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	status = fopen(path, "re");
+	if (!status)
+		return 0;
+	while (!number && fgets(line, sizeof(line), status)) {
+		if (strncmp(line, "NSpid:", 6) != 0)
+			continue;
+		last = strrchr(line, '\t');
+		number = last ? (uint32_t)strtoul(last, NULL, 10) : 0;
+	}
+	fclose(status);
+	return number;
+}
+
+/* @name below @folder, whose descriptor is closed. Who made it may be anybody, so a link is not followed. */
+static int step(int folder, const char *name, int flags)
+{
+	int fd = folder < 0 ? -1 : openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC | flags);
+
+	if (folder >= 0)
+		close(folder);
+	return fd;
+}
+
+/*
+ * The map of a process in a container: there is a folder /tmp of its own, and another number in the
+ * name. It has to be a regular file of the process's user. Returns a descriptor or a negative errno.
+ */
+static int open_inside(uint32_t pid)
+{
+	char path[64], name[32];
+	struct stat process, file;
+	int place, fd = -ENOENT;
+
+	snprintf(name, sizeof(name), "perf-%u.map", own_number(pid));
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	if (stat(path, &process))
+		return -ENOENT;
+	snprintf(path, sizeof(path), "/proc/%u/root", pid);
+	place = step(step(open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), "tmp", O_DIRECTORY), name, 0);
+	if (place < 0)
+		return -ENOENT;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	if (!fstat(place, &file) && (file.st_uid == process.st_uid || !file.st_uid) && S_ISREG(file.st_mode))
+		fd = kb_open_regular(path, 0);
+	close(place);
+	return fd;
+}
+
 int kb_perfmap_read(struct kb_symtab *symtab, const char *symfs, uint32_t pid)
 {
 	char *path;
@@ -187,6 +244,8 @@ int kb_perfmap_read(struct kb_symtab *symtab, const char *symfs, uint32_t pid)
 	if (asprintf(&path, "%s/tmp/perf-%u.map", symfs, pid) < 0)
 		return -ENOMEM;
 	fd = kb_open_regular(path, O_NOFOLLOW);
+	if (fd == -ENOENT && !*symfs)
+		fd = open_inside(pid);
 	ret = fd < 0 ? fd : kb_decodes_elsewhere() ? read_elsewhere(symtab, fd, path) :
 		kb_perfmap_read_fd(symtab, fd);
 	if (fd >= 0)
