@@ -45,7 +45,7 @@ def totals_of(path):
         elif row["kind"] == "task_time":
             found["run_ns"] += row["run_ns"]
         elif row["kind"] == "idle":
-            found["idle_ns"] += row["ns"]
+            found["idle_ns"] += row["duration_ns"]
     return found
 
 

@@ -112,7 +112,7 @@ def script_and_dump_name_them_by_core(tmp):
     assert any("little/cycles/" in line and "[001]" in line for line in first), said
     assert not any("little/cycles/" in line and "[000]" in line for line in first), said
     pmus = objects(tmp, mixed(), "pmu", "dump")
-    assert [(pmu["core"], len(pmu["counter_types"])) for pmu in pmus] == [(0, 3), (1, 2)], pmus
+    assert [(pmu["cpu"], len(pmu["counter_types"])) for pmu in pmus] == [(0, 3), (1, 2)], pmus
 
 
 def values_of_viewers(tmp, form, options=()):

@@ -36,8 +36,7 @@ def check_table(tmp, what, links):
     done = tap.run("query", "--json", "kbarman.cap", f"SELECT * FROM critical_path('{what}')", cwd=tmp)
     assert done.returncode == 0, done
     rows = [{key: value for key, value in row.items() if value is not None} for row in json.loads(done.stdout or "[]")]
-    assert rows == [{**{key: value for key, value in link.items() if key not in ("kind", "ns")}, "file": 1,
-                     "end_ns": link["at_ns"] + link["ns"], "duration_ns": link["ns"],
+    assert rows == [{**{key: value for key, value in link.items() if key != "kind"}, "file": 1,
                      "gap": int(link["gap"])} for link in links], (rows, links)
 
 
@@ -50,11 +49,11 @@ def path(tmp, what, *options, status=0):
     at = head["from_ns"]
     for link in links:
         assert link["at_ns"] == at, (links, "a gap or an overlap")
-        at += link["ns"]
+        at += link["duration_ns"]
     assert not links or at == head["until_ns"], (head, links)
     if not status and not options:
         check_table(tmp, what, links)
-    return head, [(link["what"], link["task"], link["at_ns"] / MS, (link["at_ns"] + link["ns"]) / MS,
+    return head, [(link["what"], link["task"], link["at_ns"] / MS, (link["at_ns"] + link["duration_ns"]) / MS,
                    link.get("by_name")) for link in links]
 
 

@@ -91,7 +91,7 @@ def rows_of(*args):
     rows = {}
     for line in lines_of(*args):
         if line["kind"] == "diff_row":
-            name = line.get("name", ";".join(line.get("chain", [])))
+            name = line.get("name", ";".join(line.get("stack", [])))
             rows[line.get("counter", line["measure"]), line["by"], name] = line
     return rows
 

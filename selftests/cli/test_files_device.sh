@@ -243,8 +243,8 @@ many_threads() {
 	cat out said
 	is_whole threads.cap && in_order threads.cap || return 1
 	"$KBARMAN" dump --json threads.cap >json
-	named=$(grep '"kind":"task"' json | grep -o '"name":"thread-[0-9]*"' | sort -u | wc -l)
-	ran=$(sed -n 's/.*"type":"task_switch".*"task_id":\([0-9]*\).*/\1/p' json | sort -u | wc -l)
+	named=$(grep '"kind":"task"' json | grep -o '"task":"thread-[0-9]*"' | sort -u | wc -l)
+	ran=$(sed -n 's/.*"type":"task_switch".*"tid":\([0-9]*\).*/\1/p' json | sort -u | wc -l)
 	missed=$(sum_of threads.cap '^missed.task')
 	echo "NOTE $named named, $ran ran, $missed missed"
 	[ $((named + missed)) -ge "${NR_THREADS:-300}" ] && [ "$ran" -ge "${NR_THREADS:-300}" ]
@@ -270,7 +270,7 @@ long_every_cpu_is_recorded() {
 		return 1
 	is_whole kbarman.cap && in_order kbarman.cap || return 1
 	cpus=$("$KBARMAN" dump --json kbarman.cap |
-		sed -n 's/.*"kind":"record".*"core":\([0-9]*\),.*/\1/p' | sort -u | wc -l)
+		sed -n 's/.*"kind":"record".*"cpu":\([0-9]*\),.*/\1/p' | sort -u | wc -l)
 	echo "$cpus of $(nproc) CPUs"
 	[ "$cpus" -eq "$(nproc)" ] && [ "$cpus" -ge "${KBARMAN_CPUS:-1}" ]
 }

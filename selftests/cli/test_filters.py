@@ -85,7 +85,7 @@ def is_time(chosen, ns):
 def is_wanted(chosen, line):
     tasks = [{key: line.get(prefix + key) for key in ("task", "pid", "tid")}
              for prefix in ("", "next_", "about_")]
-    return (chosen.cpus is None or line["cpu"] in chosen.cpus) and is_time(chosen, line["ns"]) and \
+    return (chosen.cpus is None or line["cpu"] in chosen.cpus) and is_time(chosen, line["at_ns"]) and \
         (chosen.task is None or chosen.task in [task["task"] for task in tasks]) and \
         (chosen.tid is None or any(chosen.tid in (task["pid"], task["tid"]) for task in tasks))
 
@@ -234,7 +234,7 @@ def times_of_the_report_are_of_what_is_chosen(tmp):
         if line.get("tid"):
             left[line["tid"]] = line
         if line["next_tid"] in left:
-            waits.append((left.pop(line["next_tid"]), line["ns"]))
+            waits.append((left.pop(line["next_tid"]), line["at_ns"]))
     names = {0: "swapper", 1: "pair", 2: "pair"}
     for chosen in FILTERS:
         run, busy, waited = (collections.Counter() for _ in range(3))
@@ -248,7 +248,7 @@ def times_of_the_report_are_of_what_is_chosen(tmp):
         for begin, end in waits:
             if (chosen.cpus is None or begin["cpu"] in chosen.cpus) and \
                     is_task(chosen, begin["task"], begin["tid"]):
-                waited[begin["tid"]] += overlap(chosen, begin["ns"], end)
+                waited[begin["tid"]] += overlap(chosen, begin["at_ns"], end)
         done = tap.run("report", "-j", *chosen.options, path)
         rows = [json.loads(line) for line in done.stdout.splitlines()]
         tasks = [row for row in rows if row["kind"] == "task_time"]
@@ -261,7 +261,7 @@ def times_of_the_report_are_of_what_is_chosen(tmp):
                 assert (row["busy_ns"], row["awake_ns"], row["halted_ns"]) == (
                     busy[cpu, "run", False], busy[cpu, "run", True],
                     sum(busy[cpu, "idle", idle] for idle in (False, True))), (chosen, row)
-        switches = [line for line in counts if is_time(chosen, line["ns"]) and
+        switches = [line for line in counts if is_time(chosen, line["at_ns"]) and
                     (chosen.cpus is None or line["cpu"] in chosen.cpus) and line.get("tid") is not None]
         assert sum(row["switches"] for row in rows if row["kind"] == "cpu") == len(switches), chosen
         assert sum(row["runs"] for row in tasks) == sum(
@@ -319,7 +319,7 @@ def waits_are_those_of_the_whole_capture(tmp):
             left[line["tid"]] = line
         if line["next_tid"] in left:
             begin = left.pop(line["next_tid"])
-            waits.append((begin, line["ns"] - begin["ns"]))
+            waits.append((begin, line["at_ns"] - begin["at_ns"]))
     assert len(waits) > 300
     for chosen in FILTERS:
         wanted = sum(ns for begin, ns in waits if is_wanted(
@@ -421,7 +421,7 @@ def fields_are_printed_alone(tmp):
     chain = tap.run("script", "-F", "comm,ip", path).stdout.splitlines()[1:]
     assert chain == ["worker ", "\t            1010", "\t            1020", ""], chain
     assert script(path, "-F", "comm,time,ip")[0] == {
-        "kind": "sample", "ns": 1_500_000_000, "task": "worker", "pc": 0x1010}
+        "kind": "sample", "at_ns": 1_500_000_000, "task": "worker", "pc": 0x1010}
 
 
 def unknown_fields_are_refused_with_the_list(tmp):

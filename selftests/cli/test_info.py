@@ -24,8 +24,8 @@ def capture(tmp, **kwargs):
 def objects(path, **kwargs):
     done = tap.run("info", "-j", path, **kwargs)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    return done, {line["kind"]: line for line in lines if line["kind"] != "core"}, \
-        {line["core"]: line for line in lines if line["kind"] == "core"}
+    return done, {line["kind"]: line for line in lines if line["kind"] != "cpu"}, \
+        {line["cpu"]: line for line in lines if line["kind"] == "cpu"}
 
 
 def counts_are_those_of_dump(tmp):
@@ -98,7 +98,7 @@ def a_recording_begins_at_its_base(tmp):
         path = maker.save(os.path.join(tmp, "a.cap"))
         assert objects(path)[1]["capture"]["first_ns"] == first, facts
         told = tap.run("script", "--json", "--time", f"0,{(1000 - first) / 1e9:.9f}", path).stdout
-        assert [json.loads(line)["ns"] for line in told.splitlines()] == [1000], told
+        assert [json.loads(line)["at_ns"] for line in told.splitlines()] == [1000], told
 
 
 if __name__ == "__main__":

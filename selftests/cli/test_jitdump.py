@@ -126,7 +126,7 @@ def code_has_its_source_lines(tmp):
     result = tap.run("report", "--json", "--sort", "symbol,line", path, "--symfs", tmp, cwd=tmp)
     assert result.returncode == 0, result
     rows = [json.loads(line) for line in result.stdout.splitlines()]
-    found = {(row["symbol"], row.get("file"), row.get("line")): row["samples"]
+    found = {(row["symbol"], row.get("source"), row.get("line")): row["samples"]
              for row in rows if row["kind"] == "symbol"}
     assert found == {("with lines", "a.js", 10): 1, ("with lines", "a.js", 12): 2,
                      ("first", None, 0): 1}, found
@@ -233,7 +233,7 @@ def functions_of_python_have_their_source_file(tmp):
     assert set(symbols(tmp, path, "--symfs", tmp)[0]) == whole
     result = tap.run("report", "--json", "--sort", "symbol,line", path, "--symfs", tmp, cwd=tmp)
     rows = [json.loads(line) for line in result.stdout.splitlines()]
-    found = {(row["symbol"], row.get("file")) for row in rows if row["kind"] == "symbol"}
+    found = {(row["symbol"], row.get("source")) for row in rows if row["kind"] == "symbol"}
     assert found == {("py::run", "/usr/lib/python3/app.py"), ("py::<module>", "/srv/main.py"),
                      ("py::", None)}, found
 

@@ -67,12 +67,12 @@ def a_wait_is_split_into_leaving_idle_and_what_came_then(tmp):
     through_an_idle_cpu(tmp)
     table = rows(tmp)
     wait = only(table, "latency_wait")
-    assert (wait["task"], wait["ns"], wait["at_ns"], wait["cpu"]) == ("worker", 60 * US, 100 * US, 1)
+    assert (wait["task"], wait["duration_ns"], wait["at_ns"], wait["cpu"]) == ("worker", 60 * US, 100 * US, 1)
     assert (wait["by"], wait["by_id"], wait["by_name"], wait["by_cpu"]) == ("task", 8, "waker", 0)
     assert parts(wait) == {"halt_ns": 50 * US, "idle_ns": 8 * US, "irq_ns": 2 * US}, wait
     assert wait["idle_state"] == 2 and wait["ran"] == [["ipi", "Rescheduling interrupts", 2 * US]], wait
     idle = only(table, "latency_idle")
-    assert (idle["state"], idle["waits"], idle["max_ns"]) == (2, 1, 50 * US), idle
+    assert (idle["idle_state"], idle["waits"], idle["max_ns"]) == (2, 1, 50 * US), idle
 
 
 def interrupts_inside_of_a_halt_do_not_end_it(tmp):
@@ -97,7 +97,7 @@ def interrupts_inside_of_a_halt_do_not_end_it(tmp):
     save(capture, tmp)
     table = rows(tmp)
     idle = only(table, "latency_idle")
-    assert (idle["state"], idle["waits"], idle["sum_ns"], idle["max_ns"]) == (
+    assert (idle["idle_state"], idle["waits"], idle["sum_ns"], idle["max_ns"]) == (
         2, 2, 62 * US, 50 * US), idle
     assert [(wait["idle_state"], parts(wait)) for wait in of_kind(table, "latency_wait")] == [
         (2, {"halt_ns": 48 * US, "idle_ns": 10 * US, "irq_ns": 2 * US}),
@@ -118,12 +118,12 @@ def a_wait_in_the_queue_says_who_ran(tmp):
     save(capture, tmp)
     table = rows(tmp)
     wait = only(table, "latency_wait", preempted=False)
-    assert wait["ns"] == 20 * US and (wait["by"], wait["by_id"], wait["by_name"]) == (
+    assert wait["duration_ns"] == 20 * US and (wait["by"], wait["by_id"], wait["by_name"]) == (
         "irq", 40, "disk"), wait
     assert parts(wait) == {"queue_ns": 15 * US, "softirq_ns": 3 * US, "irq_ns": 2 * US}, wait
     assert wait["ran"] == [["task", "hog", 13 * US], ["softirq", "NET_RX", 3 * US],
                            ["task", "other", 2 * US], ["irq", "disk", 2 * US]], wait
-    assert [(b["task"], b["ran"], b["ns"]) for b in of_kind(table, "latency_behind")][:2] == [
+    assert [(b["task"], b["ran"], b["duration_ns"]) for b in of_kind(table, "latency_behind")][:2] == [
         ("worker", "hog", 13 * US), ("worker", "NET_RX", 3 * US)], table
     waker = only(table, "latency_waker")
     assert (waker["by"], waker["name"], waker["waits"], waker["sum_ns"]) == (
@@ -155,7 +155,7 @@ def sleep_is_no_wait(tmp):
     capture.switch(0, 10**9 + 3 * US, 7)
     save(capture, tmp)
     table = rows(tmp)
-    assert only(table, "latency_wait")["ns"] == 3 * US
+    assert only(table, "latency_wait")["duration_ns"] == 3 * US
     assert only(table, "latency_wait")["by_name"] == "an interrupt"
     assert "by_id" not in only(table, "latency_wait")
 
@@ -174,8 +174,8 @@ def a_wakeup_before_the_task_left_counts_from_when_it_left(tmp):
     save(capture, tmp)
     table = rows(tmp)
     wait = only(table, "latency_wait", preempted=False)
-    assert (wait["ns"], wait["at_ns"], wait["by_name"]) == (4 * US, 11 * US, "waker"), wait
-    assert sorted(w["ns"] for w in of_kind(table, "latency_wait", preempted=True)) == [
+    assert (wait["duration_ns"], wait["at_ns"], wait["by_name"]) == (4 * US, 11 * US, "waker"), wait
+    assert sorted(w["duration_ns"] for w in of_kind(table, "latency_wait", preempted=True)) == [
         5 * US, 10 * US], table
 
 
@@ -190,7 +190,7 @@ def migrations_say_in_which_queue_a_task_waited(tmp):
     capture.switch(2, 25 * US, 7)
     save(capture, tmp)
     wait = only(rows(tmp), "latency_wait", preempted=False)
-    assert (wait["ns"], wait["moves"], wait["cpu"]) == (15 * US, 2, 2), wait
+    assert (wait["duration_ns"], wait["moves"], wait["cpu"]) == (15 * US, 2, 2), wait
     assert parts(wait) == {"waking_ns": 2 * US, "queue_ns": 13 * US}, wait
     assert wait["ran"] == [["task", "other", 5 * US]] and wait["others_ns"] == 8 * US, wait
 
@@ -214,7 +214,7 @@ def new_tasks_wait_too(tmp):
     capture.waking(0, 10 * US, waker=8, woken=7, new=True)
     capture.switch(0, 12 * US, 7)
     save(capture, tmp)
-    assert only(rows(tmp), "latency_wait", new=True)["ns"] == 2 * US
+    assert only(rows(tmp), "latency_wait", new=True)["duration_ns"] == 2 * US
 
 
 def many(tmp, latencies, cores=1):
@@ -247,7 +247,7 @@ def numbers_are_what_they_say(tmp):
 def the_ten_worst_are_kept(tmp):
     latencies = [(i * 7919) % 100_003 + 40 for i in range(1000)]
     many(tmp, latencies)
-    worst = [w["ns"] for w in of_kind(rows(tmp), "latency_wait")]
+    worst = [w["duration_ns"] for w in of_kind(rows(tmp), "latency_wait")]
     assert worst == sorted(latencies, reverse=True)[:10], worst
 
 
@@ -316,7 +316,7 @@ def no_wait_spans_a_gap(tmp):
     table = rows(tmp)
     head = only(table, "latency")
     assert (head["gaps"], head["cut"]) == (1, 2), head
-    assert sorted(w["ns"] for w in of_kind(table, "latency_wait")) == [5 * US, 10 * US], table
+    assert sorted(w["duration_ns"] for w in of_kind(table, "latency_wait")) == [5 * US, 10 * US], table
     text = tap.run("report", "--latency", cwd=tmp).stdout
     assert "in 1 gap; 2 waits that overlap a gap are left out" in text, text
 
@@ -342,7 +342,7 @@ def time_in_front_of_a_ring_that_was_overwritten_is_a_gap(tmp):
     capture.switch(0, 710 * US, 8, blocked=True, state=1)
     save(capture, tmp)
     table = rows(tmp)
-    assert [w["ns"] for w in of_kind(table, "latency_wait")] == [10 * US], table
+    assert [w["duration_ns"] for w in of_kind(table, "latency_wait")] == [10 * US], table
     assert (only(table, "latency")["gaps"], only(table, "latency")["cut"]) == (1, 1), table
     text = tap.run("report", "--latency", cwd=tmp).stdout
     assert "# lost     : 0 records\n#            5 older records were overwritten by newer ones\n" \
@@ -375,7 +375,7 @@ def tasks_that_were_recorded_in_part_are_left_out(tmp):
     capture.switch(0, 75 * US, 7)
     save(capture, tmp)
     table = rows(tmp)
-    assert sorted((w["tid"], w["ns"] // US, w["preempted"])
+    assert sorted((w["tid"], w["duration_ns"] // US, w["preempted"])
                   for w in of_kind(table, "latency_wait")) == [
         (7, 2, False), (7, 3, False), (7, 5, True)], table
     assert only(table, "latency")["unsure"] == 2, table
@@ -450,15 +450,15 @@ def interrupts_take_time_from_tasks(tmp):
     capture.switch(0, 50 * US, 0)
     save(capture, tmp)
     table = rows(tmp, option="--irq")
-    assert [(i["what"], i["name"], i["count"], i["ns"], i["longest_ns"])
+    assert [(i["what"], i["handler"], i["count"], i["duration_ns"], i["longest_ns"])
             for i in of_kind(table, "interrupt")] == [
         ("softirq", "NET_RX", 1, 6 * US, 6 * US), ("irq", "irq 41", 1, 5 * US, 5 * US),
         ("ipi", "Local timer interrupts", 1, 4 * US, 4 * US), ("irq", "disk", 1, 2 * US, 2 * US),
         ("irq", "sound", 1, 1 * US, 1 * US)], table
-    net = only(table, "interrupt", name="NET_RX")
+    net = only(table, "interrupt", handler="NET_RX")
     assert (net["raised"], net["delays"], net["delay_ns"], net["longest_delay_ns"]) == (
         1, 1, 5 * US, 5 * US), net
-    assert [(f["name"], f["task"], f["ns"]) for f in of_kind(table, "interrupt_from")] == [
+    assert [(f["handler"], f["task"], f["duration_ns"]) for f in of_kind(table, "interrupt_from")] == [
         ("NET_RX", "worker", 6 * US), ("irq 41", "hog", 5 * US), ("Local timer interrupts", "worker", 4 * US),
         ("disk", "worker", 2 * US), ("sound", "worker", 1 * US)], table
     cpu = only(table, "cpu_time")
@@ -469,7 +469,7 @@ def interrupts_take_time_from_tasks(tmp):
     assert re.search(r"^ +6\.000 +12\.00% +1 +6\.000 +6\.000 +1 +5\.000 +5\.000  NET_RX "
                      r"\(softirq\)$", text, re.M), text
     assert re.search(r"^ +2\.000 +11\.11% +1  worker +disk \(interrupt\)$", text, re.M), text
-    assert [i["name"] for i in of_kind(rows(tmp, "--task", "hog", option="--irq"), "interrupt")
+    assert [i["handler"] for i in of_kind(rows(tmp, "--task", "hog", option="--irq"), "interrupt")
             ] == ["irq 41"]
 
 
@@ -513,10 +513,10 @@ def halts_say_what_ended_them_and_what_would_have_paid(tmp):
     capture.switch(0, now + 8 * US, 7)
     save(capture, tmp)
     table = rows(tmp, option="--irq")
-    assert [(h["state"], h["count"], h["ns"], h["above"], h["above_ns"], h["below"], h["below_ns"])
+    assert [(h["idle_state"], h["count"], h["duration_ns"], h["above"], h["above_ns"], h["below"], h["below_ns"])
             for h in of_kind(table, "halts")] == [
         (0, 2, 906 * US, 0, 0, 1, 900 * US), (2, 2, 510 * US, 1, 10 * US, 0, 0)], table
-    assert sorted((e["state"], e["name"], e["count"]) for e in of_kind(table, "halt_end")) == [
+    assert sorted((e["idle_state"], e["name"], e["count"]) for e in of_kind(table, "halt_end")) == [
         (0, "irq 41", 1), (0, "unknown", 1), (2, "irq 41", 1), (2, "sound", 1)], table
     text = tap.run("report", "--irq", cwd=tmp).stdout
     assert "does not say" not in text.split("# Halts")[1], text
@@ -551,7 +551,7 @@ def states_that_would_have_paid_are_named(tmp):
     capture.switch(1, now, 9)
     save(capture, tmp)
     table = rows(tmp, option="--irq")
-    assert [(p["cpu"], p["state"], p["was"], p["paid"], p["count"], p["ns"] // US)
+    assert [(p["cpu"], p["idle_state"], p["was"], p["paid"], p["count"], p["duration_ns"] // US)
             for p in of_kind(table, "halts_paid")] == [
         (0, 0, "below", 1, 1, 299), (0, 0, "below", 3, 1, 300), (0, 1, "above", 0, 1, 21),
         (0, 1, "below", 3, 3, 302 + 500 + 301), (0, 3, "above", 0, 1, 15),
@@ -559,15 +559,15 @@ def states_that_would_have_paid_are_named(tmp):
     for row in of_kind(table, "halts"):
         for key in "above", "below":
             assert row[key] == sum(p["count"] for p in of_kind(
-                table, "halts_paid", cpu=row["cpu"], state=row["state"], was=key)), row
-            assert row[key + "_ns"] == sum(p["ns"] for p in of_kind(
-                table, "halts_paid", cpu=row["cpu"], state=row["state"], was=key)), row
-    assert only(table, "halts", cpu=0, state=1)["state_name"] == "C1, shallow"
+                table, "halts_paid", cpu=row["cpu"], idle_state=row["idle_state"], was=key)), row
+            assert row[key + "_ns"] == sum(p["duration_ns"] for p in of_kind(
+                table, "halts_paid", cpu=row["cpu"], idle_state=row["idle_state"], was=key)), row
+    assert only(table, "halts", cpu=0, idle_state=1)["idle_state_name"] == "C1, shallow"
     deep = of_kind(table, "halt_miss", was="above")
-    assert [(m["cpu"], m["state"], m["paid"], m["ns"] // US, m["off_ns"] // US) for m in deep] == [
+    assert [(m["cpu"], m["idle_state"], m["paid"], m["duration_ns"] // US, m["off_ns"] // US) for m in deep] == [
         (1, 3, 1, 400, 500), (0, 3, 0, 15, 285), (0, 3, 1, 299, 1), (0, 1, 0, 21, 0)], deep
     shallow = of_kind(table, "halt_miss", was="below")
-    assert [(m["ns"] // US, m["chosen"], m["state"]) for m in shallow][:2] == [
+    assert [(m["duration_ns"] // US, m["chosen"], m["idle_state"]) for m in shallow][:2] == [
         (500, 3, 1), (400, 0, 0)], shallow
     text = tap.run("report", "--irq", cwd=tmp).stdout
     assert re.search(r"^ +3  too shallow: state 3 \(C3\) would have paid$", text, re.M), text

@@ -226,7 +226,7 @@ def report_sums_up_by_line(tmp):
     for answer in truth(program, addresses):
         want[answer[0][1:]] = want.get(answer[0][1:], 0) + 1
     rows, errors = report(tmp, "--sort", "line")
-    assert {(os.path.basename(r["file"]), r["line"]): r["samples"] for r in rows} == want, rows
+    assert {(os.path.basename(r["source"]), r["line"]): r["samples"] for r in rows} == want, rows
     assert not errors and not any("symbol" in row for row in rows), rows
     text = tap.run("report", "--sort", "symbol", "--lines", cwd=tmp).stdout
     assert re.search(r"^ +\d+\.\d\d% +\d+ +lines +lines\.c:\d+ +\[\.\] outer$", text, re.M), text
@@ -293,7 +293,7 @@ def no_debug_information_is_told_in_one_line(tmp):
     program = build(tmp, C_SOURCE, "gcc", "-g0")
     capture(tmp, program, code(program, "outer"))
     rows, errors = report(tmp, "--lines")
-    assert all(row["file"] is None and row["line"] == 0 for row in rows), rows
+    assert all(row["source"] is None and row["line"] == 0 for row in rows), rows
     assert len(errors.splitlines()) == 1 and "no debug information" in errors, errors
 
 

@@ -329,7 +329,7 @@ def files_of_one_path_stay_two_when_captures_are_merged(tmp):
     assert tap.run("merge", "-o", merged, *captures).returncode == 0
     dump = tap.run("dump", "-j", merged)
     rows = [json.loads(line) for line in dump.stdout.splitlines()]
-    found = [(row["task_id"], row["image"], row["file"]) for row in rows if row["kind"] == "mmap"]
+    found = [(row["tid"], row["image"], row["identity"]) for row in rows if row["kind"] == "image"]
     assert sorted(found) == [(task, "/lib/a", file) for task in (7, 8) for file in files], found
 
 

@@ -99,11 +99,11 @@ def expected(path):
             want["sums"][causes[row["preempted"]],] = seconds(row["sum_ns"])
     halts = [row for row in irq if row["kind"] == "halts"]
     handlers = [row for row in irq if row["kind"] == "interrupt"]
-    want["halts"] = {(str(row["cpu"]), str(row["state"])): row["count"] for row in halts}
-    want["idle"] = {(str(row["cpu"]), str(row["state"])): seconds(row["ns"]) for row in halts}
-    want["above"] = {(str(row["cpu"]), str(row["state"])): row["above"] for row in halts}
-    want["interrupts"] = {(row["what"], row["name"]): row["count"] for row in handlers}
-    want["interrupt_s"] = {(row["what"], row["name"]): seconds(row["ns"]) for row in handlers}
+    want["halts"] = {(str(row["cpu"]), str(row["idle_state"])): row["count"] for row in halts}
+    want["idle"] = {(str(row["cpu"]), str(row["idle_state"])): seconds(row["duration_ns"]) for row in halts}
+    want["above"] = {(str(row["cpu"]), str(row["idle_state"])): row["above"] for row in halts}
+    want["interrupts"] = {(row["what"], row["handler"]): row["count"] for row in handlers}
+    want["interrupt_s"] = {(row["what"], row["handler"]): seconds(row["duration_ns"]) for row in handlers}
     want["modes"] = {(str(row["cpu"]), mode): seconds(row[f"{mode}_ns"]) for row in irq
                      if row["kind"] == "cpu_time"
                      for mode in ("unknown", "lost", "task", "idle", "halt", "softirq", "irq", "ipi")}
@@ -198,7 +198,7 @@ def buckets_add_up_to_the_powers_of_the_report(tmp):
     """Every wait is in the first bucket that it fits into."""
     path = machine(tmp)
     values = parse(written(tmp, path))
-    waits = [row["ns"] for row in report(path, "--latency") if row["kind"] == "latency_wait"]
+    waits = [row["duration_ns"] for row in report(path, "--latency") if row["kind"] == "latency_wait"]
     assert waits
     for cause in "woken", "preempted":
         buckets = pick(values, "kbarman_run_queue_latency_seconds_bucket", "le", cause=cause)

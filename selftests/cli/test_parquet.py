@@ -106,7 +106,7 @@ def sums_are_those_of_report(tmp):
         idle = collections.Counter()
         for row in parquet.rows(out, "idle"):
             idle[row["cpu"], row["idle_state"]] += row["duration_ns"]
-        assert idle == {(row["cpu"], None if row["state"] < 0 else row["state"]): row["ns"] for row in report["idle"]}
+        assert idle == {(row["cpu"], None if row["idle_state"] < 0 else row["idle_state"]): row["duration_ns"] for row in report["idle"]}
         lost = sum(row["duration_ns"] for row in parquet.rows(out, "gaps"))
         assert lost == sum(row["lost_ns"] for row in report["cpu"])
         weights, told = collections.Counter(), collections.Counter()

@@ -141,8 +141,8 @@ def same_times(path):
         assert length == end - begin
         count, ns, longest = idle.get((cpu, state), (0, 0, 0))
         idle[cpu, state] = count + 1, ns + end - begin, max(longest, end - begin)
-    assert idle == {(row["cpu"], -1 if row["state"] is None else row["state"]):
-                    (row["count"], row["ns"], row["longest_ns"]) for row in report["idle"]}
+    assert idle == {(row["cpu"], -1 if row["idle_state"] is None else row["idle_state"]):
+                    (row["count"], row["duration_ns"], row["longest_ns"]) for row in report["idle"]}
     assert capture.span[1] - capture.span[0] == report["report"][0]["duration_ns"]
     return len(told) + len(idle)
 
@@ -233,23 +233,23 @@ def same_records(path):
     rows, records = lines_of("dump", "--json", path)["record"], list(kbarman.open(path))
     assert len(records) == len(rows), path
     for row, record in zip(rows, records):
-        assert (record.at_ns, record.cpu) == (row["ns"], row["core"]), (row, record)
+        assert (record.at_ns, record.cpu) == (row["at_ns"], row["cpu"]), (row, record)
         assert same(row, record), (row, record)
     return len(rows)
 
 
 def same(row, record):
     """Whether the line of dump and the record say the same."""
-    chain = tuple(row.get("callchain", ()))
+    chain = tuple(row.get("stack", ()))
     if isinstance(record, kbarman.Sample):
         if row["type"] == "sample":
             return record.pc is None and record.counters == tuple(row["counters"])
         return (record.tid, record.pc, record.counters) == \
-            (row["task_id"], row["pc"], tuple(row["counters"])) and \
+            (row["tid"], row["pc"], tuple(row["counters"])) and \
             record.stack in (chain, (row["pc"], *chain))
     if isinstance(record, kbarman.Switch):
         return (record.next_tid, record.blocked, record.state, record.stack) == \
-            (row["task_id"], bool(row["reason"]),
+            (row["tid"], row["blocked"],
              "?" if record.tid is None else row.get("prev_state_letter", "?"), chain)
     if isinstance(record, kbarman.Halt):
         return (record.entered, record.idle_state) == (bool(row["entered"]), row.get("idle_state", -1))
@@ -259,7 +259,7 @@ def same(row, record):
         return (record.what, record.about_id, record.about_cpu, record.context, record.value) == \
             (row["what"], row["about_id"], row["about_cpu"], row["context"], row["value"])
     return isinstance(record, kbarman.Mark) and (record.channel, record.group_id, record.text) == \
-        (row["channel"], row["group"], row["text"])
+        (row["channel"], row["group_id"], row["text"])
 
 
 def marked(directory):
@@ -305,7 +305,7 @@ def interrupts_have_the_times_of_report(tmp):
         count, ns = sums.get((kind, number, name), (0, 0))
         sums[kind, number, name] = count + 1, ns + values["own_ns"]
         assert values["depth"] == (kind == "irq"), values
-    assert sums == {(row["what"], row["id"], row["name"]): (row["count"], row["ns"])
+    assert sums == {(row["what"], row["id"], row["handler"]): (row["count"], row["duration_ns"])
                     for row in report} and len(sums) == 3, (sums, report)
     assert list(part["wakeups"])[0] == (1000, 0, 7, 8, 1, False, "task")
     assert part["wakeups"].about("woken_tid") == "the task that was woken"

@@ -33,18 +33,18 @@ its_name_and_text_are_there() {
 	cp "$(readlink -f /proc/$$/exe)" sh
 	record ./sh -c 'echo' || return 1
 	"$KBARMAN" dump --json kbarman.cap >json
-	grep -q '"kind":"task".*"name":"sh"' json && grep -q "\"kind\":\"mmap\".*$dir/sh\"" json
+	grep -q '"kind":"task".*"task":"sh"' json && grep -q "\"kind\":\"image\".*$dir/sh\"" json
 }
 
 kernel_text_and_symbols_are_there() {
 	record true || return 1
-	"$KBARMAN" dump --json kbarman.cap | grep -q '"kind":"mmap".*\[kernel.kallsyms\]' &&
+	"$KBARMAN" dump --json kbarman.cap | grep -q '"kind":"image".*\[kernel.kallsyms\]' &&
 		grep -q ' _stext$' kbarman.cap.kallsyms
 }
 
 # The value of counter $1 of all records of kind $2, or of the task $3 alone
 counts() {
-	"$KBARMAN" dump --json kbarman.cap | grep "\"type\":\"$2\"" | grep "${3:+\"task_id\":$3,}" |
+	"$KBARMAN" dump --json kbarman.cap | grep "\"type\":\"$2\"" | grep "${3:+\"tid\":$3,}" |
 		sed -n "s/.*\"counters\":\[\([^]]*\)\].*/\1/p" |
 		awk -F, -v i="$1" '{ sum += $i } END { printf "%.0f\n", sum }'
 }
@@ -201,7 +201,7 @@ processes_are_recorded_to_their_end() {
 	sleep 0.5
 	touch stop
 	wait $! || return 1
-	is_whole kbarman.cap && "$KBARMAN" dump --json kbarman.cap | grep -q "\"task_id\":$pid"
+	is_whole kbarman.cap && "$KBARMAN" dump --json kbarman.cap | grep -q "\"tid\":$pid"
 }
 
 # How many chains of a capture reach the start of their program
@@ -224,13 +224,13 @@ stacks_are_unwound_in_each_mode() {
 # lack a call chain, and should not. The clock of the file may differ a little from the module's.
 count_waits() {
 	"$KBARMAN" dump --json "$1" | grep '"type":"task_switch"' |
-		sed 's/.*"core":\([0-9]*\),.*"ns":\([0-9]*\),"task_id":\([0-9]*\),/\1 \2 \3 /' |
+		sed 's/.*"cpu":\([0-9]*\),.*"at_ns":\([0-9]*\),"tid":\([0-9]*\),/\1 \2 \3 /' |
 		awk -v min="$2" '{
 			if (running[$1] && running[$1] in since)
 				delete since[running[$1]]
 			if (running[$1]) {
 				since[running[$1]] = $2
-				chain[running[$1]] = /"callchain"/
+				chain[running[$1]] = /"stack"/
 			}
 			running[$1] = $3
 			if (!($3 in since))
@@ -275,7 +275,7 @@ overwrite_mode_keeps_the_newest() {
 
 only_the_cpus_asked_for() {
 	record -C 0 -a sleep 0.3 || return 1
-	is_whole kbarman.cap && ! "$KBARMAN" dump --json kbarman.cap | grep -q '"core":1'
+	is_whole kbarman.cap && ! "$KBARMAN" dump --json kbarman.cap | grep -q '"cpu":1'
 }
 
 standard_output_gets_it_too() {
@@ -335,7 +335,7 @@ flight_recorder_gives_the_last_moment_and_goes_on() {
 		"$KBARMAN" check snap$i.cap || return 1
 		"$KBARMAN" dump --json snap$i.cap >snap.json
 		# it came, and the last that is known of it is that it went
-		grep '"type":"task_switch"' snap.json | grep -q "\"task_id\":$last,\|\"task_id\":$last}" || {
+		grep '"type":"task_switch"' snap.json | grep -q "\"tid\":$last,\|\"tid\":$last}" || {
 			echo "task $last is not in snapshot $i"; return 1; }
 		tr '\0' '\n' <snap$i.cap | grep -q '^kbarman.exit' || { echo 'no exit'; return 1; }
 	done
@@ -362,7 +362,7 @@ top_shows_who_runs() {
 	# half a CPU at least, however slow the machine is
 	awk -v tid=$busy '$5 == tid { gsub("%", "", $1); found = found || $1 > 50 } END { exit !found }' \
 		screen || { echo "task $busy is not seen to run"; return 1; }
-	grep -q "\"kind\":\"task\",\"task_id\":$busy," lines
+	grep -q "\"kind\":\"task\",\"tid\":$busy," lines
 }
 
 the_example_prints_its_records() {

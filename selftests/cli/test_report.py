@@ -274,7 +274,7 @@ def scheduling_adds_up(tmp):
     cpu = only(rows, kind="cpu", cpu=1)
     assert cpu["halted_ns"] == 105_000 and cpu["awake_ns"] == 1000, cpu
     idle = only(rows, kind="idle", cpu=1)
-    assert idle["state"] == 2 and idle["count"] == 1 and idle["ns"] == 105_000, idle
+    assert idle["idle_state"] == 2 and idle["count"] == 1 and idle["duration_ns"] == 105_000, idle
     assert abs(idle["per_second"] * only(rows, kind="report")["duration_ns"] - 1e9) < 1e6, idle
 
 

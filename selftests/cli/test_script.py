@@ -141,8 +141,8 @@ def switches_and_idling_are_tracepoints(tmp):
     assert "prev_comm=a thread prev_pid=8 prev_state=S ==> next_comm=swapper next_pid=0" \
         in lines[1], lines
     first, second = map(json.loads, script(tmp, "-j", "-e", "switch"))
-    assert not {"task", "state", "preempted"} & first.keys() and first["next_tid"] == 8, first
-    assert second["state"] == "S" and not second["preempted"], second
+    assert not {"task", "state", "blocked"} & first.keys() and first["next_tid"] == 8, first
+    assert second["state"] == "S" and second["blocked"], second
     assert lines[2].endswith("state=3 cpu_id=0") and "state=4294967295" in lines[3], lines
 
 

@@ -50,7 +50,7 @@ def a_dump_has_the_bits_and_the_letter(tmp):
     for facts, states in KINDS:
         lines = tap.run("dump", "--json", save(tmp, facts, states)).stdout.splitlines()
         shown = [(r["prev_state"], r["prev_state_letter"]) for r in map(json.loads, lines)
-                 if r.get("type") == "task_switch" and r["task_id"] == 0]
+                 if r.get("type") == "task_switch" and r["tid"] == 0]
         assert shown == [(state, letter) for state, letter, _ in states], (facts, shown)
 
 

@@ -51,13 +51,13 @@ def throttled(directory):
 def places_and_times_are_told(tmp):
     throttled(tmp)
     assert objects("report", tmp, "stopped") == [
-        {"kind": "stopped", "cpu": 0, "reason": "throttled", "times": 1, "ns": 4 * MS,
+        {"kind": "stopped", "cpu": 0, "reason": "throttled", "times": 1, "duration_ns": 4 * MS,
          "first_ns": 1 * MS, "last_ns": 5 * MS}]
     said = text("report", tmp)
     assert ("# stopped  : CPU 0: 1 time (throttled), 4.000 ms at most, from 0.000000 s to "
             "0.004000 s: sample less (-F, -c)") in said, said
     assert objects("info", tmp, "stopped") == [
-        {"kind": "stopped", "core": 0, "reason": "throttled", "times": 1, "ns": 4 * MS}]
+        {"kind": "stopped", "cpu": 0, "reason": "throttled", "times": 1, "duration_ns": 4 * MS}]
     assert "stopped    CPU 0: 1 time (throttled), 4.000 ms at most: " in text("info", tmp)
 
 
@@ -85,7 +85,7 @@ def where_nothing_is_whole_there_is_no_rate(tmp):
     rows = [line.split() for line in text("report", tmp).splitlines() if "[unknown]" in line]
     assert rows and rows[0][2] == "-", rows
     stop, = objects("report", tmp, "stopped")
-    assert stop["times"] == 4 and stop["ns"] == 3 * MS, stop
+    assert stop["times"] == 4 and stop["duration_ns"] == 3 * MS, stop
 
 
 def nothing_is_claimed_where_nothing_stopped(tmp):
@@ -108,9 +108,9 @@ def a_counter_stopped_to_the_end(tmp):
     capture.switch(0, 9 * MS, 7)
     capture.save(os.path.join(tmp, "a.cap"))
     stop, = objects("report", tmp, "stopped")
-    assert (stop["cpu"], stop["reason"], stop["ns"]) == (1, "offline", 7 * MS), stop
+    assert (stop["cpu"], stop["reason"], stop["duration_ns"]) == (1, "offline", 7 * MS), stop
     stop, = objects("info", tmp, "stopped")
-    assert stop["ns"] == 7 * MS, stop
+    assert stop["duration_ns"] == 7 * MS, stop
 
 
 def what_its_place_is_lost_of_is_counted_by_the_facts(tmp):
@@ -118,7 +118,7 @@ def what_its_place_is_lost_of_is_counted_by_the_facts(tmp):
                     stopped_0_unheard="3")
     capture.sample(0, 1 * MS, 7, 0x1000, [1000, 500])
     capture.save(os.path.join(tmp, "a.cap"))
-    found = [(s["cpu"], s["reason"], s["times"], s["ns"]) for s in objects("report", tmp, "stopped")]
+    found = [(s["cpu"], s["reason"], s["times"], s["duration_ns"]) for s in objects("report", tmp, "stopped")]
     assert found == [(0, "error", 2, 0), (1, "throttled", 7, 0)], found
     assert "# stopped  : CPU 0: 2 times (error): look for" in text("report", tmp)
 

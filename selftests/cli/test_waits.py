@@ -63,7 +63,7 @@ def of_kind(table, kind):
 def longest_waits_have_their_stacks(tmp):
     make(tmp)
     waits = of_kind(rows(tmp), "wait")
-    assert [(w["tid"], w["ns"], w["blocked"], w["at_ns"], w["stack"]) for w in waits] == [
+    assert [(w["tid"], w["duration_ns"], w["blocked"], w["at_ns"], w["stack"]) for w in waits] == [
         (8, 5000, False, 3000, ["schedule"]),
         (7, 1000, True, 2000, ["schedule", "do_wait"]),
         (7, 500, True, 7600, ["schedule", "do_poll"])], waits
@@ -73,7 +73,7 @@ def longest_waits_have_their_stacks(tmp):
 def waits_without_chains_say_why(tmp):
     make(tmp, chains=False)
     table = rows(tmp, "--call-graph")
-    assert [(w["ns"], w["stack"]) for w in of_kind(table, "wait")] == [
+    assert [(w["duration_ns"], w["stack"]) for w in of_kind(table, "wait")] == [
         (5000, []), (1000, []), (500, [])]
     assert not of_kind(table, "wait_call")
     text = tap.run("report", cwd=tmp).stdout
@@ -84,8 +84,8 @@ def only_the_longest_are_kept(tmp):
     make(tmp, repeat=200)
     both = of_kind(rows(tmp), "wait")
     waits, sleeps = [w for w in both if not w["asleep"]], [w for w in both if w["asleep"]]
-    assert len(waits) == 32 and {w["ns"] for w in waits} == {5000}, waits
-    assert len(sleeps) == 32 and {w["ns"] for w in sleeps} == {1000}, sleeps
+    assert len(waits) == 32 and {w["duration_ns"] for w in waits} == {5000}, waits
+    assert len(sleeps) == 32 and {w["duration_ns"] for w in sleeps} == {1000}, sleeps
     assert [w["at_ns"] for w in waits] == [3000 + 10000 * i for i in range(32)], waits
 
 
@@ -175,7 +175,7 @@ def filters_choose_waits(tmp):
     make(tmp)
     assert {w["tid"] for w in of_kind(rows(tmp, "--task", "waiter"), "wait")} == {7}
     assert {w["tid"] for w in of_kind(rows(tmp, "--tid", 8), "wait")} == {8}
-    assert [w["ns"] for w in of_kind(rows(tmp, "--time", "0.000005,"), "wait")] == [500]
+    assert [w["duration_ns"] for w in of_kind(rows(tmp, "--time", "0.000005,"), "wait")] == [500]
 
 
 def convert(tmp, *args):

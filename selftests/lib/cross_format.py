@@ -58,14 +58,14 @@ def leave(truth, core, cpu, now):
 
 
 def count_scheduling(truth, record, cpu, now):
-    kind, core = record["type"], record["core"]
+    kind, core = record["type"], record["cpu"]
     if kind == "task_switch":
         leave(truth, core, cpu, now)
         if cpu.state == "runs":
-            truth.left[cpu.task, record["reason"]] += 1
-        if cpu.state != "unknown" and cpu.task not in (None, record["task_id"]):
-            truth.handed[cpu.task, record["reason"]] += 1
-        cpu.task, cpu.state = record["task_id"], "runs"
+            truth.left[cpu.task, record["blocked"]] += 1
+        if cpu.state != "unknown" and cpu.task not in (None, record["tid"]):
+            truth.handed[cpu.task, record["blocked"]] += 1
+        cpu.task, cpu.state = record["tid"], "runs"
         truth.arrivals[cpu.task] += 1
     elif kind == "halt" and record["entered"]:
         leave(truth, core, cpu, now)
@@ -76,7 +76,7 @@ def count_scheduling(truth, record, cpu, now):
         if cpu.task is not None:
             truth.arrivals[cpu.task] += 1
     elif kind == "sample_pc" and cpu.state == "unknown":
-        cpu.task, cpu.state, cpu.since = record["task_id"], "runs", now
+        cpu.task, cpu.state, cpu.since = record["tid"], "runs", now
 
 
 def losses_stated(path):
@@ -114,16 +114,16 @@ def of_capture(path):
         elif line["kind"] == "series":
             series.append(line["name"])
         elif line["kind"] == "pmu":
-            types[line["core"]] = line["counter_types"]
+            types[line["cpu"]] = line["counter_types"]
         if line["kind"] != "record":
             continue
-        cpu, kind, core = cpus[line["core"]], line["type"], line["core"]
-        now = line["ns"] if cpu.last is None else max(cpu.last, line["ns"])
-        last = line["ns"] if last is None else max(last, line["ns"])
+        cpu, kind, core = cpus[line["cpu"]], line["type"], line["cpu"]
+        now = line["at_ns"] if cpu.last is None else max(cpu.last, line["at_ns"])
+        last = line["at_ns"] if last is None else max(last, line["at_ns"])
         latest = max(latest, line["timestamp"])
         count_scheduling(truth, line, cpu, now)
         if kind == "sample_pc":
-            truth.pcs[line["task_id"], line["pc"]] += 1
+            truth.pcs[line["tid"], line["pc"]] += 1
         for index, value in enumerate(line.get("counters", [])):
             truth.totals[types[core][index]] += value if value != INVALID else 0
         values = list(line.get("custom", []))

@@ -254,24 +254,24 @@ class Said:
             elif kind == "series":
                 self.series.append(line)
             elif kind == "task":
-                self.names.setdefault(line["task_id"], line["name"])
+                self.names.setdefault(line["tid"], line["task"])
             elif kind == "pmu":
-                counters[line["core"]] = line["counter_types"]
+                counters[line["cpu"]] = line["counter_types"]
             elif kind == "record":
                 self.record(line, counters)
         self.truth = cross_format.of_capture(path)
         self.symbols = cross_format.samples_by_symbol(path)
 
     def record(self, line, counters):
-        kind, core, ns = line["type"], line["core"], line["ns"]
+        kind, core, ns = line["type"], line["cpu"], line["at_ns"]
         if kind == "task_switch":
-            self.switches.append((ns, core, line["task_id"]))
+            self.switches.append((ns, core, line["tid"]))
         elif kind == "halt":
             self.halts.append((ns, core, line["entered"], line.get("idle_state")))
         elif kind == "annotation":
-            self.marks.append((ns, line["task_id"], line["annotation_type"], line["text"]))
+            self.marks.append((ns, line["tid"], line["annotation_type"], line["text"]))
         elif kind == "sample_pc":
-            self.samples[core, line.get("task_id", 0)] += 1
+            self.samples[core, line.get("tid", 0)] += 1
         if kind in ("sample", "sample_pc"):
             for index, value in enumerate(line["counters"]):
                 if value != INVALID:

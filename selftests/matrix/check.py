@@ -62,7 +62,7 @@ def every_record_is_read(captures):
 def records_are_of_their_core_and_in_order(captures):
     for capture in captures:
         records = capture.dump["record"]
-        assert {record["core"] for record in records} <= {capture.truth["core"]}
+        assert {record["cpu"] for record in records} <= {capture.truth["core"]}
         times = [record["timestamp"] for record in records]
         assert times == sorted(times), capture.path
 
@@ -70,15 +70,15 @@ def records_are_of_their_core_and_in_order(captures):
 def the_known_switches_are_there(captures):
     for capture in captures:
         truth = capture.truth
-        to_echo = sum(record["type"] == "task_switch" and record["task_id"] == truth["echo"]
+        to_echo = sum(record["type"] == "task_switch" and record["tid"] == truth["echo"]
                       for record in capture.dump["record"])
         assert to_echo >= truth["rounds"], (capture.path, to_echo, truth)
 
 
 def tasks_and_images_have_names(captures):
     for capture in captures:
-        names = {task["name"] for task in capture.dump["task"]}
-        images = {os.path.basename(row["image"]) for row in capture.dump["mmap"]}
+        names = {task["task"] for task in capture.dump["task"]}
+        images = {os.path.basename(row["image"]) for row in capture.dump["image"]}
         assert {"swapper", "capture"} <= names, names
         assert "capture" in images, images
         assert capture.dump["header"][0]["target_name"] == "matrix"

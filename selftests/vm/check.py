@@ -99,7 +99,7 @@ def a_ping_pong_is_two_switches(name):
     truth = did(name)
     rounds = int(truth["ping_pongs"])
     ping, pong = int(truth["ping"]), int(truth["pong"])
-    to = [r["task_id"] for r in records(name) if r["type"] == "task_switch"]
+    to = [r["tid"] for r in records(name) if r["type"] == "task_switch"]
     assert to.count(ping) >= rounds, to.count(ping)
     assert to.count(pong) >= rounds, to.count(pong)
     turns = [t for t in to if t in (ping, pong)]
@@ -118,14 +118,14 @@ def all_times_count_from_the_moment_at_which_the_recording_began(name):
     capture = path(name + ".cap")
     base = next(line for line in dump(name) if line["kind"] == "header")["timestamp_base"]
     switches = [r for r in records(name) if r["type"] == "task_switch"]
-    times = [r["ns"] for r in switches]
+    times = [r["at_ns"] for r in switches]
     assert switches[0]["timestamp"] >= base and times == sorted(times) and times[0] >= 0, times[0]
     assert json.loads(told("info", "--json", capture).splitlines()[0])["first_ns"] == 0
     # each time as often as it is there: of several at one moment, too
     middle = times[len(times) // 2]
     wanted = [ns for ns in times if ns <= middle]
     by_script = told("script", "--json", "-e", "switch", "--time", f"0,{middle / 1e9:.9f}", capture)
-    assert [json.loads(line)["ns"] for line in by_script.splitlines()] == wanted
+    assert [json.loads(line)["at_ns"] for line in by_script.splitlines()] == wanted
     by_query = told("query", "--json", capture,
                     f"SELECT at_ns FROM switches WHERE at_ns <= {middle} ORDER BY at_ns")
     assert [row["at_ns"] for row in json.loads(by_query)] == wanted
@@ -141,13 +141,13 @@ def the_kernels_count_of_switches_is_recorded(name):
     time, it was switched to again."""
     sleeper = did(name)["sleeper"]
     switches = int(sleeper.split("switches=")[1])
-    to = sum(r["type"] == "task_switch" and r["task_id"] == tid(sleeper) for r in records(name))
+    to = sum(r["type"] == "task_switch" and r["tid"] == tid(sleeper) for r in records(name))
     assert switches > 10, switches
     assert switches <= to <= switches + 20, (to, switches)
 
 
 def threads_are_called_what_they_called_themselves(name):
-    names = {(line["task_id"], line["name"]) for line in dump(name) if line["kind"] == "task"}
+    names = {(line["tid"], line["task"]) for line in dump(name) if line["kind"] == "task"}
     for key, value in did(name).items():
         if key.startswith("burner."):
             assert (tid(value), key.replace(".", "-")) in names, key
@@ -177,10 +177,10 @@ def records_are_in_the_order_of_time(name):
 
 
 def every_sampled_task_has_a_name(name):
-    named = {line["task_id"] for line in dump(name) if line["kind"] == "task"}
+    named = {line["tid"] for line in dump(name) if line["kind"] == "task"}
     for r in records(name):
         if r["type"] == "sample_pc":
-            assert r["task_id"] in named, r
+            assert r["tid"] in named, r
 
 
 def samples_in_the_program_have_names(name):

@@ -94,12 +94,12 @@ def left():
     halts = [record for record in records if record["type"] == "halt"]
     wakings = [record for record in records if record.get("what") == "waking"]
     for wake, leave in wakes():
-        waking = record_at(wakings, wake, core=wake[1], about_id=waiter()[0])
-        halt = record_at(halts, leave, core=leave[1], entered=0)
+        waking = record_at(wakings, wake, cpu=wake[1], about_id=waiter()[0])
+        halt = record_at(halts, leave, cpu=leave[1], entered=0)
         times.append({"state": leave[2], "delay": leave[4] - max(leave[3], wake[-1]),
                       "least": leave[-2] - wake[-1], "most": leave[-1] - wake[-2],
                       "ticks": halt["timestamp"] - waking["timestamp"],
-                      "at": waking["ns"], "ns": halt["ns"] - waking["ns"]})
+                      "at": waking["at_ns"], "ns": halt["at_ns"] - waking["at_ns"]})
     return times
 
 
@@ -129,7 +129,7 @@ def each_state_has_its_delays_in_the_report(tmp):
     unsure = len([line for line in log() if line[0] == "wake"]) - len(left())
     for state in range(3):
         mine = [time for time in left() if time["state"] == state]
-        row = only(of_kind(leaving(), "latency_idle", state=state), state)
+        row = only(of_kind(leaving(), "latency_idle", idle_state=state), state)
         delays = [ns_of(time["delay"]) for time in mine]
         print(f"# state {state}: {row['waits']} waits, {row['sum_ns']} ns, of these {sum(delays)} ns "
               "busy")
@@ -147,16 +147,16 @@ def halted_again(time, wait):
     """The CPU may leave its state by itself just before the interrupt for the waiter, and halt once
     more: ns of such halts behind the first one."""
     halts = [record for record in of_kind(told("dump", "leave"), "record")
-             if record["type"] == "halt" and record["core"] == wait["cpu"] and
-             time["at"] + time["ns"] < record["ns"] <= time["at"] + wait["ns"]]
-    return sum(record["ns"] * (-1 if record["entered"] else 1) for record in halts)
+             if record["type"] == "halt" and record["cpu"] == wait["cpu"] and
+             time["at"] + time["ns"] < record["at_ns"] <= time["at"] + wait["duration_ns"]]
+    return sum(record["at_ns"] * (-1 if record["entered"] else 1) for record in halts)
 
 
 def each_wait_has_its_delay_in_the_report(tmp):
     waits = of_kind(leaving(), "latency_wait", preempted=False)
     for time in left():
         mine = [wait for wait in waits if wait["at_ns"] == time["at"]]
-        if not mine and len(waits) == 10 and time["ns"] <= min(wait["ns"] for wait in waits):
+        if not mine and len(waits) == 10 and time["ns"] <= min(wait["duration_ns"] for wait in waits):
             continue            # it has the ten longest
         wait = only(mine, time)
         assert wait["idle_state"] == time["state"], (wait, time)
@@ -194,7 +194,7 @@ def differences(name, what):
 def above_and_below_are_those_of_sysfs(tmp):
     lines = told("report", "misses", "--irq")
     for (cpu, state), counted in sorted(differences("misses", "state").items()):
-        rows = of_kind(lines, "halts", cpu=cpu, state=state)
+        rows = of_kind(lines, "halts", cpu=cpu, idle_state=state)
         mine = {key: sum(row[key] for row in rows) for key in ("above", "below", "count")}
         print(f"# CPU {cpu}, state {state}: {counted}, the report: {mine}")
         assert mine["above"] == counted["above"], (cpu, state)
@@ -218,18 +218,18 @@ def states_that_would_have_paid_are_those_of_the_driver(tmp):
     """Names and residencies are the driver's, and the worst halts are far from any limit."""
     lines, residencies = told("report", "misses", "--irq"), [1_000, 3_000_000, 20_000_000]
     for row in of_kind(lines, "halts"):
-        assert row["state_name"] == f"T{row['state']}", row
+        assert row["idle_state_name"] == f"T{row['idle_state']}", row
         for key in "above", "below":
-            paid = of_kind(lines, "halts_paid", cpu=row["cpu"], state=row["state"], was=key)
-            print(f"# CPU {row['cpu']}, state {row['state']}, {key}:",
+            paid = of_kind(lines, "halts_paid", cpu=row["cpu"], idle_state=row["idle_state"], was=key)
+            print(f"# CPU {row['cpu']}, state {row['idle_state']}, {key}:",
                   *(f"{line['count']} times state {line['paid']}" for line in paid))
             assert sum(line["count"] for line in paid) == row[key], (row, paid)
     worst = of_kind(lines, "halt_miss")
     assert len(worst) >= 10, len(worst)
     for halt in worst:
-        fits = [state for state, residency in enumerate(residencies) if residency <= halt["ns"]]
+        fits = [state for state, residency in enumerate(residencies) if residency <= halt["duration_ns"]]
         assert halt["paid"] == max(fits), halt
-        assert (halt["paid"] < halt["state"]) == (halt["was"] == "above"), halt
+        assert (halt["paid"] < halt["idle_state"]) == (halt["was"] == "above"), halt
 
 
 def each_halt_has_one_end(tmp):

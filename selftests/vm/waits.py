@@ -65,8 +65,8 @@ def path(begin, end):
     head, *links = objects("report", "--critical-path", f"{begin}..{end}", "--json", CAPTURE)
     at = head["from_ns"]
     for link in links:
-        assert link["at_ns"] == at and link["ns"] > 0, (begin, links)
-        at += link["ns"]
+        assert link["at_ns"] == at and link["duration_ns"] > 0, (begin, links)
+        at += link["duration_ns"]
     assert at == head["until_ns"] and not head["cut"] and not head["damaged"], (begin, head)
     assert not any(link["gap"] for link in links), (begin, links)
     return head, links
@@ -78,7 +78,7 @@ def text_of(begin, end):
 
 def shown(links):
     """For a message."""
-    return [(link["what"], link["task"], link.get("by_name"), link["ns"]) for link in links]
+    return [(link["what"], link["task"], link.get("by_name"), link["duration_ns"]) for link in links]
 
 
 def tasks_in_order(links):
@@ -97,17 +97,17 @@ def records():
 @functools.cache
 def times():
     """When each mark was written."""
-    return {line["text"]: line["ns"] for line in records() if line["type"] == "annotation"}
+    return {line["text"]: line["at_ns"] for line in records() if line["type"] == "annotation"}
 
 
 def woken(begin, end):
-    return [line for line in records() if times()[begin] <= line["ns"] <= times()[end] and
+    return [line for line in records() if times()[begin] <= line["at_ns"] <= times()[end] and
             line.get("what") == "waking"]
 
 
 def wakeups(begin, end, tasks):
     """(who, whom) between the marks, of `tasks`, in order; `who` is a context if it is no task."""
-    return [(line["task_id"] if line["context"] == "task" else line["context"], line["about_id"])
+    return [(line["tid"] if line["context"] == "task" else line["context"], line["about_id"])
             for line in woken(begin, end) if line["about_id"] in tasks]
 
 
@@ -117,15 +117,15 @@ def sleeps():
     runs, found = {}, []
     for line in records():
         if line["type"] == "task_switch":
-            if line["core"] in runs and line["prev_state_letter"] != "R":
-                found.append((runs[line["core"]], line["ns"]))
-            runs[line["core"]] = line["task_id"]
+            if line["cpu"] in runs and line["prev_state_letter"] != "R":
+                found.append((runs[line["cpu"]], line["at_ns"]))
+            runs[line["cpu"]] = line["tid"]
     return found
 
 
 @functools.cache
 def names():
-    return {line["task_id"]: line["name"] for line in objects("dump", "--json", CAPTURE)
+    return {line["tid"]: line["task"] for line in objects("dump", "--json", CAPTURE)
             if line["kind"] == "task"}
 
 
@@ -176,7 +176,7 @@ def work_leads_from_the_reader_to_its_worker_to_the_writer(tmp):
 
 def is_woken_early(begin, end, task):
     """What it waits for was there when it still had its CPU, on its way to sleep."""
-    when, = [line["ns"] for line in woken(begin, end) if line["about_id"] == task]
+    when, = [line["at_ns"] for line in woken(begin, end) if line["about_id"] == task]
     left = [ns for tid, ns in sleeps() if tid == task and times()[begin] <= ns <= times()[end]]
     return when < left[0]
 
@@ -303,8 +303,8 @@ def late(task, begin, end):
 
 def given_back(begin, end, low, high):
     """When `low` woke `high`."""
-    when, = [line["ns"] for line in records() if times()[begin] <= line["ns"] <= times()[end] and
-             line.get("what") == "waking" and (line["task_id"], line["about_id"]) == (low, high)]
+    when, = [line["at_ns"] for line in records() if times()[begin] <= line["at_ns"] <= times()[end] and
+             line.get("what") == "waking" and (line["tid"], line["about_id"]) == (low, high)]
     return when
 
 

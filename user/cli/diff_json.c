@@ -52,7 +52,7 @@ static void put_chain(struct kb_json *json, const struct kb_diff *diff, uint32_t
 
 	for (; node && nr < sizeof(path) / sizeof(path[0]); node = diff->nodes[node].parent)
 		path[nr++] = node;
-	kb_json_array(json, "chain");
+	kb_json_array(json, "stack");
 	while (nr-- > 0) {
 		kb_diff_label(label, diff->nodes[path[nr]].name, diff->nodes[path[nr]].image);
 		kb_json_string(json, NULL, label);

@@ -53,7 +53,7 @@ static void dump_pmus(struct kb_json *json, const struct kb_header *h)
 		if (!pmu->num_counters)
 			continue;
 		kb_json_begin(json, "pmu");
-		kb_json_u64(json, "core", core);
+		kb_json_u64(json, "cpu", core);
 		kb_json_u64(json, "configuration_timestamp", pmu->configuration_timestamp);
 		kb_json_u64(json, "midr", pmu->midr);
 		kb_json_u64(json, "mpidr", pmu->mpidr);
@@ -72,8 +72,8 @@ static void dump_tasks(struct kb_json *json, const struct kb_header *h)
 		kb_json_begin(json, "task");
 		kb_json_u64(json, "index", i);
 		kb_json_u64(json, "timestamp", h->tasks[i].timestamp);
-		kb_json_u64(json, "task_id", h->tasks[i].task_id);
-		kb_json_string(json, "name", h->tasks[i].name);
+		kb_json_u64(json, "tid", h->tasks[i].task_id);
+		kb_json_string(json, "task", h->tasks[i].name);
 		kb_json_end(json);
 	}
 }
@@ -83,18 +83,18 @@ static void dump_maps(struct kb_json *json, const struct kb_header *h)
 	for (uint32_t i = 0; i < h->nr_maps; i++) {
 		const struct kb_map *map = &h->maps[i];
 
-		kb_json_begin(json, "mmap");
+		kb_json_begin(json, "image");
 		kb_json_u64(json, "index", i);
 		if (h->max_task_infos) {
 			kb_json_u64(json, "timestamp", map->timestamp);
-			kb_json_u64(json, "task_id", map->task_id);
+			kb_json_u64(json, "tid", map->task_id);
 		}
-		kb_json_u64(json, "base_address", map->base_address);
+		kb_json_u64(json, "address", map->base_address);
 		kb_json_u64(json, "length", map->length);
-		kb_json_u64(json, "image_offset", map->image_offset);
+		kb_json_u64(json, "offset", map->image_offset);
 		kb_json_string(json, "image", map->image);
 		if (map->file.length)
-			kb_json_text(json, "file", map->file.data, map->file.length);
+			kb_json_text(json, "identity", map->file.data, map->file.length);
 		kb_json_end(json);
 	}
 }
@@ -144,7 +144,7 @@ static void dump_chain(struct kb_json *json, const uint64_t *chain, uint32_t nr)
 
 	if (!nr)
 		return;
-	kb_json_array(json, "callchain");
+	kb_json_array(json, "stack");
 	for (i = 0; i < nr; i++)
 		kb_json_u64(json, NULL, chain[i]);
 	kb_json_array_end(json);
@@ -154,7 +154,7 @@ static void dump_sample(struct kb_json *json, const struct kb_header *h,
 			const struct kb_event *event)
 {
 	if (h->max_task_infos)
-		kb_json_u64(json, "task_id", event->task_id);
+		kb_json_u64(json, "tid", event->task_id);
 	if (event->sample.has_pc)
 		kb_json_u64(json, "pc", event->sample.pc);
 	kb_json_array(json, "counters");
@@ -197,10 +197,10 @@ static void dump_annotation(struct kb_json *json, const struct kb_header *h,
 			    const struct kb_event *event)
 {
 	if (h->max_task_infos)
-		kb_json_u64(json, "task_id", event->task_id);
+		kb_json_u64(json, "tid", event->task_id);
 	kb_json_u64(json, "annotation_type", event->annotation.type);
 	kb_json_u64(json, "channel", event->annotation.channel);
-	kb_json_u64(json, "group", event->annotation.group);
+	kb_json_u64(json, "group_id", event->annotation.group);
 	kb_json_u64(json, "colour", event->annotation.colour);
 	kb_json_u64(json, "data_length", event->annotation.data_length);
 	kb_json_text(json, "text", event->annotation.text, event->annotation.text_length);
@@ -241,23 +241,23 @@ static void dump_event(struct kb_json *json, const struct kb_barman *barman, uin
 	kb_json_begin(json, "record");
 	kb_json_u64(json, "index", index);
 	kb_json_string(json, "type", type_name(event));
-	kb_json_u64(json, "core", event->core);
+	kb_json_u64(json, "cpu", event->core);
 	kb_json_u64(json, "timestamp", event->timestamp);
-	kb_json_i64(json, "ns", kb_barman_ns(barman, event->timestamp));
+	kb_json_i64(json, "at_ns", kb_barman_ns(barman, event->timestamp));
 	switch (event->type) {
 	case KB_EVENT_SAMPLE:
 		dump_sample(json, h, event);
 		break;
 	case KB_EVENT_TASK_SWITCH:
-		kb_json_u64(json, "task_id", event->task_id);
-		kb_json_u64(json, "reason", event->task_switch.reason);
+		kb_json_u64(json, "tid", event->task_id);
+		kb_json_bool(json, "blocked", event->task_switch.reason != KB_SWITCH_PREEMPTED);
 		if (event->task_switch.prev_state != KB_STATE_UNKNOWN)
 			dump_state(json, h, event->task_switch.prev_state);
 		dump_chain(json, event->task_switch.chain, event->task_switch.nr_chain);
 		break;
 	case KB_EVENT_CUSTOM_COUNTER:
 		if (h->max_task_infos)
-			kb_json_u64(json, "task_id", event->task_id);
+			kb_json_u64(json, "tid", event->task_id);
 		kb_json_u64(json, "counter", event->custom_counter.counter);
 		kb_json_u64(json, "value", event->custom_counter.value);
 		if (event->custom_counter.lost) {
@@ -272,7 +272,7 @@ static void dump_event(struct kb_json *json, const struct kb_barman *barman, uin
 		dump_annotation(json, h, event);
 		break;
 	case KB_EVENT_HALT:
-		kb_json_u64(json, "entered", event->halt.entered);
+		kb_json_bool(json, "entered", event->halt.entered);
 		if (event->halt.idle_state != KB_STATE_UNKNOWN)
 			kb_json_i64(json, "idle_state", event->halt.idle_state);
 		break;

@@ -377,7 +377,7 @@ static void json_counts(struct info *info, const char *kind, int64_t core, const
 
 	kb_json_begin(json, kind);
 	if (core >= 0)
-		kb_json_i64(json, "core", core);
+		kb_json_i64(json, "cpu", core);
 	kb_json_u64(json, "records", counts->nr);
 	for (unsigned int i = 0; i < NR_TYPES; i++)
 		kb_json_u64(json, type_names[i], counts->records[i]);
@@ -413,10 +413,10 @@ static void json_stops(struct info *info)
 
 	for (uint32_t i = 0; kb_stops_get(info->stops, i, &stop); i++) {
 		kb_json_begin(json, "stopped");
-		kb_json_u64(json, "core", stop.core);
+		kb_json_u64(json, "cpu", stop.core);
 		kb_json_string(json, "reason", stop.reason);
 		kb_json_u64(json, "times", stop.times);
-		kb_json_u64(json, "ns", stop.ns);
+		kb_json_u64(json, "duration_ns", stop.ns);
 		kb_json_end(json);
 	}
 }
@@ -463,10 +463,10 @@ static void print_json(struct info *info)
 	kb_json_i64(json, "first_ns", kb_recorded_first(&info->recorded));
 	kb_json_i64(json, "last_ns", kb_recorded_last(&info->recorded));
 	kb_json_u64(json, "duration_ns", kb_recorded_duration(&info->recorded));
-	kb_json_u64(json, "max_cores", h->max_cores);
-	kb_json_u64(json, "cores", info->nr_cores);
+	kb_json_u64(json, "max_cpus", h->max_cores);
+	kb_json_u64(json, "cpus", info->nr_cores);
 	kb_json_u64(json, "tasks", h->nr_tasks);
-	kb_json_u64(json, "maps", h->nr_maps);
+	kb_json_u64(json, "images", h->nr_maps);
 	kb_json_u64(json, "strings", h->string_table_length);
 	kb_json_array(json, "counters");
 	for (uint32_t i = 0; i < kb_names_nr_counters(info->names); i++) {
@@ -486,7 +486,7 @@ static void print_json(struct info *info)
 	json_counts(info, "records", -1, &info->all);
 	for (uint32_t i = 0; i < h->max_cores; i++)
 		if (info->cores[i].nr)
-			json_counts(info, "core", i, &info->cores[i]);
+			json_counts(info, "cpu", i, &info->cores[i]);
 	json_whats(info);
 	json_uncounted(info);
 	json_losses(info);

@@ -232,7 +232,7 @@ static void put_row(const struct report *report, struct kb_json *json,
 	if (report->how.sort & KB_SORT_SYMBOL && report->symbols.inlined)
 		kb_json_bool(json, "inlined", row->inlined);
 	if (report->how.sort & KB_SORT_LINE) {
-		kb_json_text(json, "file", row->file[0] ? row->file : NULL, strlen(row->file));
+		kb_json_text(json, "source", row->file[0] ? row->file : NULL, strlen(row->file));
 		kb_json_u64(json, "line", row->line);
 	}
 	kb_json_end(json);
@@ -329,7 +329,7 @@ static void put_wait(const struct report *report, struct kb_json *json,
 	put_name(report, json, wait->task_id, wait->ticks);
 	kb_json_bool(json, "blocked", wait->blocked);
 	kb_json_bool(json, "asleep", wait->asleep);
-	kb_json_u64(json, "ns", wait->ns);
+	kb_json_u64(json, "duration_ns", wait->ns);
 	kb_json_i64(json, "at_ns", wait->since);
 	put_waker(report, json, wait);
 	kb_json_array(json, "stack");
@@ -382,9 +382,9 @@ static void put_cpu(const struct report *report, struct kb_json *json, uint32_t 
 			continue;
 		kb_json_begin(json, "idle");
 		kb_json_u64(json, "cpu", core);
-		kb_json_i64(json, "state", state - 1);
+		kb_json_i64(json, "idle_state", state - 1);
 		kb_json_u64(json, "count", cpu->states[state].count);
-		kb_json_u64(json, "ns", cpu->states[state].ns);
+		kb_json_u64(json, "duration_ns", cpu->states[state].ns);
 		kb_json_u64(json, "longest_ns", cpu->states[state].longest_ns);
 		kb_json_double(json, "per_second", report->got->wanted_ns ?
 			       cpu->states[state].count * 1e9 / report->got->wanted_ns : 0);
@@ -433,7 +433,7 @@ static void put_stops(const struct report *report, struct kb_json *json)
 		kb_json_u64(json, "cpu", stop->core);
 		kb_json_string(json, "reason", stop->reason);
 		kb_json_u64(json, "times", stop->times);
-		kb_json_u64(json, "ns", stop->ns);
+		kb_json_u64(json, "duration_ns", stop->ns);
 		if (stop->ns) {
 			kb_json_i64(json, "first_ns", stop->first);
 			kb_json_i64(json, "last_ns", stop->last);

@@ -157,7 +157,7 @@ static void put_waker(struct latency *latency, const struct kb_latency_waker *wa
 static void put_idle(struct latency *latency, const struct kb_latency_idle *idle)
 {
 	kb_json_begin(&latency->json, "latency_idle");
-	kb_json_i64(&latency->json, "state", idle->state);
+	kb_json_i64(&latency->json, "idle_state", idle->state);
 	put_stats(&latency->json, &idle->left);
 	kb_json_end(&latency->json);
 }
@@ -173,7 +173,7 @@ static void put_behind(struct latency *latency, const struct kb_latency_behind *
 	put_text(&latency->json, "task", behind->task);
 	put_text(&latency->json, "ran", behind->ran);
 	kb_json_string(&latency->json, "what", kind_name(behind->kind));
-	kb_json_u64(&latency->json, "ns", behind->ns);
+	kb_json_u64(&latency->json, "duration_ns", behind->ns);
 	kb_json_u64(&latency->json, "pieces", behind->pieces);
 	kb_json_end(&latency->json);
 }
@@ -212,7 +212,7 @@ static void put_wait(struct latency *latency, const struct kb_latency_wait *wait
 		kb_json_u64(json, "by_cpu", wait->waker_core);
 	}
 	kb_json_u64(json, "cpu", wait->core);
-	kb_json_u64(json, "ns", wait->ns);
+	kb_json_u64(json, "duration_ns", wait->ns);
 	kb_json_i64(json, "at_ns", wait->since);
 	if (wait->has_left)
 		kb_json_i64(json, "idle_state", wait->idle_state);
@@ -250,9 +250,9 @@ static void put_interrupt(struct latency *latency, const struct kb_interrupt *ro
 	struct kb_json *json = &latency->json;
 
 	kb_json_begin(json, "interrupt");
-	put_origin(latency, &row->origin, 0, "what", "id", "name");
+	put_origin(latency, &row->origin, 0, "what", "id", "handler");
 	kb_json_u64(json, "count", row->count);
-	kb_json_u64(json, "ns", row->ns);
+	kb_json_u64(json, "duration_ns", row->ns);
 	kb_json_u64(json, "longest_ns", row->longest_ns);
 	if (row->longest_ns) {
 		kb_json_i64(json, "longest_at_ns", row->longest_at);
@@ -270,9 +270,9 @@ static void put_interrupt(struct latency *latency, const struct kb_interrupt *ro
 static void put_from(struct latency *latency, const struct kb_interrupt_from *from)
 {
 	kb_json_begin(&latency->json, "interrupt_from");
-	put_origin(latency, &from->origin, 0, "what", "id", "name");
+	put_origin(latency, &from->origin, 0, "what", "id", "handler");
 	put_text(&latency->json, "task", from->task);
-	kb_json_u64(&latency->json, "ns", from->ns);
+	kb_json_u64(&latency->json, "duration_ns", from->ns);
 	kb_json_u64(&latency->json, "pieces", from->pieces);
 	kb_json_end(&latency->json);
 }
@@ -284,11 +284,11 @@ static void put_halts(struct latency *latency, const struct kb_halts *halts)
 
 	kb_json_begin(json, "halts");
 	kb_json_u64(json, "cpu", halts->core);
-	kb_json_i64(json, "state", halts->state);
+	kb_json_i64(json, "idle_state", halts->state);
 	if (name.length)
-		kb_json_text(json, "state_name", name.data, name.length);
+		kb_json_text(json, "idle_state_name", name.data, name.length);
 	kb_json_u64(json, "count", halts->count);
-	kb_json_u64(json, "ns", halts->ns);
+	kb_json_u64(json, "duration_ns", halts->ns);
 	kb_json_u64(json, "above", halts->too_deep);
 	kb_json_u64(json, "above_ns", halts->too_deep_ns);
 	kb_json_u64(json, "below", halts->too_shallow);
@@ -300,7 +300,7 @@ static void put_halt_end(struct latency *latency, const struct kb_halt_end *end)
 {
 	kb_json_begin(&latency->json, "halt_end");
 	kb_json_u64(&latency->json, "cpu", end->core);
-	kb_json_i64(&latency->json, "state", end->state);
+	kb_json_i64(&latency->json, "idle_state", end->state);
 	put_origin(latency, &end->origin, 0, "by", "id", "name");
 	kb_json_u64(&latency->json, "count", end->count);
 	kb_json_end(&latency->json);
@@ -312,12 +312,12 @@ static void put_halts_paid(struct latency *latency, const struct kb_halts_paid *
 
 	kb_json_begin(json, "halts_paid");
 	kb_json_u64(json, "cpu", paid->core);
-	kb_json_i64(json, "state", paid->state);
+	kb_json_i64(json, "idle_state", paid->state);
 	kb_json_string(json, "was", paid->too_shallow ? "below" : "above");
 	if (paid->paid != KB_STATE_UNKNOWN)
 		kb_json_i64(json, "paid", paid->paid);
 	kb_json_u64(json, "count", paid->count);
-	kb_json_u64(json, "ns", paid->ns);
+	kb_json_u64(json, "duration_ns", paid->ns);
 	kb_json_end(json);
 }
 
@@ -328,12 +328,12 @@ static void put_halt_miss(struct latency *latency, const struct kb_halt_miss *mi
 	kb_json_begin(json, "halt_miss");
 	kb_json_u64(json, "cpu", miss->core);
 	kb_json_i64(json, "chosen", miss->chosen);
-	kb_json_i64(json, "state", miss->state);
+	kb_json_i64(json, "idle_state", miss->state);
 	kb_json_string(json, "was", miss->too_shallow ? "below" : "above");
 	if (miss->paid != KB_STATE_UNKNOWN)
 		kb_json_i64(json, "paid", miss->paid);
 	kb_json_i64(json, "at_ns", miss->since);
-	kb_json_u64(json, "ns", miss->ns);
+	kb_json_u64(json, "duration_ns", miss->ns);
 	kb_json_u64(json, "off_ns", miss->off_ns);
 	put_origin(latency, &miss->origin, miss->ticks, "ended_by", "ended_by_id", "ended_by_name");
 	if (miss->has_task)

@@ -45,7 +45,8 @@ static void put_link(struct kb_json *json, struct kb_trace *trace, const struct 
 	put_task(json, trace, link->task_id, link->ticks);
 	put_by(json, trace, link);
 	kb_json_i64(json, "at_ns", link->start);
-	kb_json_u64(json, "ns", (uint64_t)link->end - (uint64_t)link->start);
+	kb_json_i64(json, "end_ns", link->end);
+	kb_json_u64(json, "duration_ns", (uint64_t)link->end - (uint64_t)link->start);
 	kb_json_bool(json, "gap", link->in_gap);
 	kb_json_end(json);
 }

@@ -56,7 +56,7 @@ static void put_task(struct script *script, uint32_t task_id, const struct kb_ev
 			put_padded(script->line.out, &task->members[i]);
 }
 
-/* {"kind":"switch","ns":5,"cpu":0 */
+/* {"kind":"switch","at_ns":5,"cpu":0 */
 static void put_head(struct script *script, const struct kb_walk *walk, enum script_kind kind)
 {
 	static const char start[] = "{\"kind\":\"";
@@ -70,7 +70,7 @@ static void put_head(struct script *script, const struct kb_walk *walk, enum scr
 	at += word.length;
 	*at++ = '"';
 	if (has(script, FIELD_TIME))
-		at = put_signed(PUT(at, ",\"ns\":"), walk->ns);
+		at = put_signed(PUT(at, ",\"at_ns\":"), walk->ns);
 	if (has(script, FIELD_CPU) && walk->event.core == KB_CORE_NONE)
 		at = PUT(at, ",\"cpu\":null");
 	else if (has(script, FIELD_CPU))
@@ -92,11 +92,11 @@ static void put_place(struct kb_json *json, const struct kb_frame *frame)
 {
 	if (!frame->file[0])
 		return;
-	kb_json_string(json, "file", frame->file);
+	kb_json_string(json, "source", frame->file);
 	kb_json_u64(json, "line", frame->line);
 }
 
-/* [address, symbol, image] or, with source lines, [address, symbol, image, file, line] */
+/* [address, symbol, image] or, with source lines, [address, symbol, image, source, line] */
 static void put_stack_frame(const struct script *script, struct kb_json *json,
 			    const struct kb_frame *frame, uint64_t pc)
 {
@@ -164,9 +164,9 @@ static void put_sample_of(struct script *script, const struct kb_walk *walk, str
 	if (name.data && has(script, FIELD_EVENT))
 		kb_json_text(&json, "event", name.data, name.length);
 	if (name.data && has(script, FIELD_PERIOD) && period == KB_COUNTER_INVALID)
-		kb_json_string(&json, "period", NULL);
+		kb_json_string(&json, "weight", NULL);
 	else if (name.data && has(script, FIELD_PERIOD))
-		kb_json_u64(&json, "period", period);
+		kb_json_u64(&json, "weight", period);
 	if (event->sample.has_pc && has(script, FIELDS_FRAME))
 		put_pc(script, &json, event);
 	put_end(script);
@@ -204,7 +204,7 @@ static void put_switch(struct script *script, const struct kb_walk *walk)
 	if (at) {
 		if (walk->known) {	/* else no task left: a recording begins so */
 			at = event->task_switch.reason == KB_SWITCH_PREEMPTED ?
-			     PUT(at, ",\"preempted\":true") : PUT(at, ",\"preempted\":false");
+			     PUT(at, ",\"blocked\":false") : PUT(at, ",\"blocked\":true");
 			at = PUT(at, ",\"state\":\"");
 			*at++ = (uint8_t)kb_state_letter(script->header,
 							 event->task_switch.prev_state);
@@ -229,7 +229,7 @@ static void put_halt(struct script *script, const struct kb_walk *walk)
 	if (walk->known)
 		put_task(script, walk->running, event);
 	if (has(script, FIELD_TRACE)) {
-		kb_json_u64(&json, "entered", event->halt.entered);
+		kb_json_bool(&json, "entered", event->halt.entered);
 		if (event->halt.entered && event->halt.idle_state != KB_STATE_UNKNOWN)
 			kb_json_i64(&json, "idle_state", event->halt.idle_state);
 	}
@@ -242,7 +242,7 @@ static void put_annotation(struct kb_json *json, const struct kb_event *event)
 {
 	kb_json_u64(json, "annotation_type", event->annotation.type);
 	kb_json_u64(json, "channel", event->annotation.channel);
-	kb_json_u64(json, "group", event->annotation.group);
+	kb_json_u64(json, "group_id", event->annotation.group);
 	kb_json_u64(json, "colour", event->annotation.colour);
 	kb_json_text(json, "text", event->annotation.text, event->annotation.text_length);
 }
@@ -284,9 +284,9 @@ static void put_handler(struct script *script, struct kb_json *json, const struc
 
 	kb_json_u64(json, "id", event->custom_counter.id);
 	if (!irq)
-		kb_json_string(json, "name", kb_ipi_name(event->custom_counter.id));
+		kb_json_string(json, "handler", kb_ipi_name(event->custom_counter.id));
 	else if (event->custom_counter.what == KB_WHAT_IRQ_ENTRY && name.length)
-		kb_json_text(json, "name", name.data, name.length);
+		kb_json_text(json, "handler", name.data, name.length);
 }
 
 static void put_power(struct kb_json *json, const struct kb_event *event)
@@ -320,7 +320,7 @@ static void put_detail(struct script *script, struct kb_json *json, const struct
 	case SCRIPT_SOFTIRQ:
 		kb_json_u64(json, "id", event->custom_counter.id);
 		if (kb_softirq_name(event->custom_counter.id))
-			kb_json_string(json, "name", kb_softirq_name(event->custom_counter.id));
+			kb_json_string(json, "handler", kb_softirq_name(event->custom_counter.id));
 		break;
 	default:
 		put_power(json, event);

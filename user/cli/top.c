@@ -502,8 +502,8 @@ static void json_waits(struct top *top, struct view *view)
 	for (uint32_t i = 0; i < nr && i < ROWS_OF_JSON; i++) {
 		name_waker(view, &waits[i].longest, waker, sizeof(waker));
 		kb_json_begin(json, "wait");
-		kb_json_u64(json, "task_id", waits[i].task_id);
-		kb_json_string(json, "name", name_woken(view, &waits[i], buffer));
+		kb_json_u64(json, "tid", waits[i].task_id);
+		kb_json_string(json, "task", name_woken(view, &waits[i], buffer));
 		kb_json_u64(json, "waits", waits[i].count);
 		kb_json_u64(json, "wait_ns", waits[i].sum_ns);
 		kb_json_u64(json, "longest_ns", waits[i].longest_ns);
@@ -541,8 +541,8 @@ static void show_json(struct top *top, struct view *view, const struct kbarman_s
 	tasks = kb_sched_tasks(view->sched, &nr);
 	for (uint32_t i = 0; i < nr && i < ROWS_OF_JSON; i++) {
 		kb_json_begin(json, "task");
-		kb_json_u64(json, "task_id", tasks[i].key);
-		kb_json_string(json, "name", kb_tasks_name(view->tasks, (uint32_t)tasks[i].key,
+		kb_json_u64(json, "tid", tasks[i].key);
+		kb_json_string(json, "task", kb_tasks_name(view->tasks, (uint32_t)tasks[i].key,
 							   tasks[i].last_seen, buffer));
 		kb_json_u64(json, "run_ns", tasks[i].run_ns);
 		kb_json_u64(json, "runs", tasks[i].runs);

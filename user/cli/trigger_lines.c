@@ -10,7 +10,7 @@ void trigger_lines(struct kb_json *json, const struct kb_barman *barman)
 		return;
 	for (uint32_t i = 0; kb_triggered_get(barman, i, &told); i++) {
 		kb_json_begin(json, "trigger");
-		kb_json_i64(json, "ns", told.ns);
+		kb_json_i64(json, "at_ns", told.ns);
 		kb_json_u64(json, "timestamp", told.ticks);
 		if (told.core != KB_CORE_NONE)
 			kb_json_u64(json, "cpu", told.core);

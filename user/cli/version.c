@@ -27,6 +27,8 @@ static const struct cli_usage usage = {
 };
 
 /* The formats of `convert --to` and `dump`, and the verbs, for scripts. */
+#define JSON_VERSION	2	/* of keys: kbarman-json(5) */
+
 static void print_features(struct kb_json *json)
 {
 	const struct kb_export *const *export;
@@ -36,6 +38,7 @@ static void print_features(struct kb_json *json)
 	kb_json_begin(json, "version");
 	kb_json_string(json, "version", kb_version());
 	kb_json_u64(json, "abi", KBARMAN_ABI);
+	kb_json_u64(json, "json", JSON_VERSION);
 	kb_json_end(json);
 	kb_json_begin(json, "verbs");
 	kb_json_array(json, "names");
