@@ -60,7 +60,7 @@ void kbarman_tables_end_maps(struct kbarman_capture *capture, u64 timestamp, u32
  * pays for it; -ENOSPC (counted) if there is no room for all of it, and then nothing is made.
  */
 int kbarman_tables_add_series(struct kbarman_capture *capture, u32 user,
-			      const struct kbarman_mark_series *wanted);
+			      const struct kbarman_mark_series *series);
 
 /* ---- for the collector and the reset; under the capture's lock ---- */
 

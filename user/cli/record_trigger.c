@@ -30,11 +30,11 @@
 #define MOST_BYTES	(1ULL << 30)
 #define MOST		1000	/* captures */
 
-void record_trigger_init(struct record_trigger *t)
+void record_trigger_init(struct record_trigger *trigger)
 {
-	*t = (struct record_trigger){
+	*trigger = (struct record_trigger){
 		.how = {
-			.size = sizeof(t->how),
+			.size = sizeof(trigger->how),
 			.before_ns = KB_WATCH_BEFORE_NS,
 			.after_ns = KB_WATCH_AFTER_NS,
 			.every_ns = KB_WATCH_EVERY_NS,
@@ -51,83 +51,83 @@ static int take_time(const char *option, const char *value, uint64_t *ns)
 	return cli_take_duration(option, value, KB_NS_PER_S, 0, TIME_MAX_NS, ns);
 }
 
-static int parse_most(struct record_trigger *t, const char *value)
+static int parse_most(struct record_trigger *trigger, const char *value)
 {
 	char size[32], *rest = NULL;
 	size_t length = strcspn(value, ",");
 
 	snprintf(size, sizeof(size), "%.*s", (int)length, value);
 	if (value[length]) {
-		t->most = strtoul(value + length + 1, &rest, 10);
-		if (value[length + 1] < '0' || value[length + 1] > '9' || *rest || !t->most)
+		trigger->most = strtoul(value + length + 1, &rest, 10);
+		if (value[length + 1] < '0' || value[length + 1] > '9' || *rest || !trigger->most)
 			size[0] = '\0';
 	}
-	if (length < sizeof(size) && kb_size_parse(size, &t->most_bytes))
+	if (length < sizeof(size) && kb_size_parse(size, &trigger->most_bytes))
 		return 0;
 	return cli_fail("--folder-max %s: give a size, or that and a number of captures, as in 500M or "
 			"2G,300", value);
 }
 
-static int add(struct record_trigger *t, const char *expression)
+static int add(struct record_trigger *trigger, const char *expression)
 {
 	struct kb_error err;
 
-	if ((!t->triggers && kb_triggers_create(&t->triggers, &err)) ||
-	    kb_triggers_add(t->triggers, expression, &err))
+	if ((!trigger->triggers && kb_triggers_create(&trigger->triggers, &err)) ||
+	    kb_triggers_add(trigger->triggers, expression, &err))
 		return cli_fail("--trigger: %s", kb_error_text(&err));
 	return 0;
 }
 
-int record_trigger_take(struct record_trigger *t, int option, const char *value)
+int record_trigger_take(struct record_trigger *trigger, int option, const char *value)
 {
 	switch (option) {
 	case OPTION_TRIGGER:
-		return add(t, value);
+		return add(trigger, value);
 	case OPTION_BEFORE:
-		t->asked = true;
-		t->how.before_ns = 0;
+		trigger->asked = true;
+		trigger->how.before_ns = 0;
 		if (!strcmp(value, "all"))
 			return 0;
-		if (take_time("--before", value, &t->how.before_ns))
+		if (take_time("--before", value, &trigger->how.before_ns))
 			return CLI_IMPOSSIBLE;
-		t->how.before_ns += !t->how.before_ns;	/* 0 is another wish */
+		trigger->how.before_ns += !trigger->how.before_ns;	/* 0 is another wish */
 		return 0;
 	case OPTION_AFTER:
-		t->asked = true;
-		return take_time("--after", value, &t->how.after_ns);
+		trigger->asked = true;
+		return take_time("--after", value, &trigger->how.after_ns);
 	case OPTION_EVERY:
-		t->asked = true;
-		return take_time("--every", value, &t->how.every_ns);
+		trigger->asked = true;
+		return take_time("--every", value, &trigger->how.every_ns);
 	case OPTION_FOLDER_MAX:
-		t->asked = true;
-		return parse_most(t, value);
+		trigger->asked = true;
+		return parse_most(trigger, value);
 	default:
 		return -1;
 	}
 }
 
-int record_trigger_check(const struct record_trigger *t)
+int record_trigger_check(const struct record_trigger *trigger)
 {
-	if (t->asked && !t->triggers)
+	if (trigger->asked && !trigger->triggers)
 		return cli_fail("--before, --after, --every and --folder-max say what a trigger writes: give "
 				"--trigger as well");
 	return 0;
 }
 
-void record_trigger_mask(const struct record_trigger *t, sigset_t *mask)
+void record_trigger_mask(const struct record_trigger *trigger, sigset_t *mask)
 {
-	for (uint32_t i = 0; t->triggers && i < kb_triggers_nr(t->triggers); i++)
-		if (kb_triggers_get(t->triggers, i)->signal)
-			sigaddset(mask, kb_triggers_get(t->triggers, i)->signal);
+	for (uint32_t i = 0; trigger->triggers && i < kb_triggers_nr(trigger->triggers); i++)
+		if (kb_triggers_get(trigger->triggers, i)->signal)
+			sigaddset(mask, kb_triggers_get(trigger->triggers, i)->signal);
 }
 
 /* ---- the folder ---- */
 
-int record_trigger_open(struct record_trigger *t, const char *folder)
+int record_trigger_open(struct record_trigger *trigger, const char *folder)
 {
 	struct stat st;
 
-	t->folder = folder;
+	trigger->folder = folder;
 	if (mkdir(folder, 0777) && errno != EEXIST)
 		return cli_fail("can't make the folder %s: %s", folder, strerror(errno));
 	if (stat(folder, &st) || !S_ISDIR(st.st_mode))
@@ -155,7 +155,7 @@ FILE *record_trigger_symbols(struct record_trigger *t)
 	return file;
 }
 
-void record_trigger_symbols_done(struct record_trigger *t, FILE *file, bool useful)
+void record_trigger_symbols_done(struct record_trigger *trigger, FILE *file, bool useful)
 {
 	bool broken;
 
@@ -165,66 +165,68 @@ void record_trigger_symbols_done(struct record_trigger *t, FILE *file, bool usef
 	broken |= fclose(file) != 0;
 	if (useful && broken)
 		cli_warn("kernel symbols will be missing: can't write %s; check the free space",
-			 t->symbols);
+			 trigger->symbols);
 	if (useful && !broken)
 		return;
-	unlink(t->symbols);
-	free(t->symbols);
-	t->symbols = NULL;
+	unlink(trigger->symbols);
+	free(trigger->symbols);
+	trigger->symbols = NULL;
 }
 
-static void link_symbols(const struct record_trigger *t, const struct record_output *output)
+static void link_symbols(const struct record_trigger *trigger, const struct record_output *output)
 {
-	if (!t->symbols || !output->side_final)
+	if (!trigger->symbols || !output->side_final)
 		return;
-	if (link(t->symbols, output->side_final))
+	if (link(trigger->symbols, output->side_final))
 		cli_warn("%s has no kernel symbols: can't link %s: %s", output->name,
 			 output->side_final, strerror(errno));
 }
 
 /* ---- a recording ---- */
 
-int record_trigger_start(struct record_trigger *t, struct kb_device *device, uint64_t off_cpu_min)
+int record_trigger_start(struct record_trigger *trigger, struct kb_device *device,
+			 uint64_t off_cpu_min)
 {
 	struct kb_error err;
 
-	t->how.off_cpu_min_ns = off_cpu_min;
-	if (kb_watch_create(&t->watch, device, t->triggers, &t->how, &err))
+	trigger->how.off_cpu_min_ns = off_cpu_min;
+	if (kb_watch_create(&trigger->watch, device, trigger->triggers, &trigger->how, &err))
 		return cli_fail("--trigger: %s", kb_error_text(&err));
-	for (uint32_t i = 0; i < kb_triggers_nr(t->triggers); i++)
-		if (!kb_watch_knows(t->watch, i))
+	for (uint32_t i = 0; i < kb_triggers_nr(trigger->triggers); i++)
+		if (!kb_watch_knows(trigger->watch, i))
 			cli_warn("--trigger %s: nothing counts that yet: give the event to -e, or let a "
 				 "program make the counter",
-				 kb_triggers_get(t->triggers, i)->text);
-	cli_note("watching for %" PRIu32 " trigger%s; captures go to %s", kb_triggers_nr(t->triggers),
-		 kb_triggers_nr(t->triggers) == 1 ? "" : "s", t->folder);
+				 kb_triggers_get(trigger->triggers, i)->text);
+	cli_note("watching for %" PRIu32 " trigger%s; captures go to %s",
+		 kb_triggers_nr(trigger->triggers),
+		 kb_triggers_nr(trigger->triggers) == 1 ? "" : "s", trigger->folder);
 	return 0;
 }
 
-int record_trigger_fd(const struct record_trigger *t)
+int record_trigger_fd(const struct record_trigger *trigger)
 {
-	return t->watch ? kb_watch_fd(t->watch) : -1;
+	return trigger->watch ? kb_watch_fd(trigger->watch) : -1;
 }
 
-bool record_trigger_signal(struct record_trigger *t, int signal)
+bool record_trigger_signal(struct record_trigger *trigger, int signal)
 {
-	return t->watch && kb_watch_signal(t->watch, signal);
+	return trigger->watch && kb_watch_signal(trigger->watch, signal);
 }
 
-static bool choose_path(const struct record_trigger *t, char path[PATH_MAX])
+static bool choose_path(const struct record_trigger *trigger, char path[PATH_MAX])
 {
 	char name[128];
 	size_t stem;
 
-	kb_watch_name(t->watch, name, sizeof(name));
+	kb_watch_name(trigger->watch, name, sizeof(name));
 	stem = strlen(name) - strlen(".cap");
 	for (unsigned int i = 1; i < NAMES_MAX; i++) {
 		char again[16] = "";
 
 		if (i > 1)
 			snprintf(again, sizeof(again), "-%u", i);
-		if (snprintf(path, PATH_MAX, "%s/%.*s%s.cap", t->folder, (int)stem, name, again) >=
-		    PATH_MAX)
+		if (snprintf(path, PATH_MAX, "%s/%.*s%s.cap", trigger->folder, (int)stem, name,
+			     again) >= PATH_MAX)
 			return false;
 		if (access(path, F_OK))
 			return true;
@@ -280,18 +282,18 @@ static void release_captures(struct capture *captures, size_t nr)
 }
 
 /* The time of the day, which is never set back. */
-static int64_t now_of(const struct record_trigger *t)
+static int64_t now_of(const struct record_trigger *trigger)
 {
 	int64_t now = kb_clock_ns(CLOCK_REALTIME);
 
-	return now > t->last_ns ? now : t->last_ns;
+	return now > trigger->last_ns ? now : trigger->last_ns;
 }
 
 /* The captures in the folder that are this user's, oldest first. Returns how many. */
-static size_t list_captures(const struct record_trigger *t, struct capture **captures)
+static size_t list_captures(const struct record_trigger *trigger, struct capture **captures)
 {
-	int64_t now = now_of(t);
-	DIR *dir = opendir(t->folder);
+	int64_t now = now_of(trigger);
+	DIR *dir = opendir(trigger->folder);
 	struct dirent *entry;
 	size_t nr = 0, max = 0;
 
@@ -304,10 +306,12 @@ static size_t list_captures(const struct record_trigger *t, struct capture **cap
 		if (!is_name(entry->d_name) ||
 		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
 		    !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-		    asprintf(&found.path, "%s/%s", t->folder, entry->d_name) < 0)
+		    asprintf(&found.path, "%s/%s", trigger->folder, entry->d_name) < 0)
 			continue;
-		own = t->nr_own ? bsearch(&(struct record_trigger_own){ .inode = st.st_ino }, t->own,
-					  t->nr_own, sizeof(*t->own), by_inode) : NULL;
+		own = trigger->nr_own ? bsearch(&(struct record_trigger_own){.inode = st.st_ino},
+						trigger->own, trigger->nr_own,
+						sizeof(*trigger->own), by_inode)
+				      : NULL;
 		found.inode = st.st_ino;
 		found.own = own;
 		found.ns = own ? own->ns : st.st_mtim.tv_sec * KB_NS_PER_S + st.st_mtim.tv_nsec;
@@ -328,46 +332,51 @@ static size_t list_captures(const struct record_trigger *t, struct capture **cap
 }
 
 /* The capture that was just written is younger than the others of this recording. */
-static void add_own(struct record_trigger *t, const char *path)
+static void add_own(struct record_trigger *trigger, const char *path)
 {
 	struct stat st;
 
-	if (stat(path, &st) || !KB_ARRAY_ROOM(t->own, t->room_own, t->nr_own + 1))
+	if (stat(path, &st) || !KB_ARRAY_ROOM(trigger->own, trigger->room_own, trigger->nr_own + 1))
 		return;
-	t->last_ns = now_of(t) + 1;
-	t->own[t->nr_own++] = (struct record_trigger_own){ st.st_ino, t->last_ns };
-	qsort(t->own, t->nr_own, sizeof(*t->own), by_inode);
+	trigger->last_ns = now_of(trigger) + 1;
+	trigger->own[trigger->nr_own++] = (struct record_trigger_own){st.st_ino, trigger->last_ns};
+	qsort(trigger->own, trigger->nr_own, sizeof(*trigger->own), by_inode);
 }
 
 /* Forgets those that are gone: others may get their inodes. */
-static void forget_own(struct record_trigger *t, const struct capture *captures, size_t nr)
+static void forget_own(struct record_trigger *trigger, const struct capture *captures, size_t nr)
 {
-	t->nr_own = 0;
+	trigger->nr_own = 0;
 	for (size_t i = 0; i < nr; i++)
-		if (captures[i].own && KB_ARRAY_ROOM(t->own, t->room_own, t->nr_own + 1))
-			t->own[t->nr_own++] = (struct record_trigger_own){ captures[i].inode,
-									   captures[i].ns };
-	if (t->nr_own)
-		qsort(t->own, t->nr_own, sizeof(*t->own), by_inode);
+		if (captures[i].own &&
+		    KB_ARRAY_ROOM(trigger->own, trigger->room_own, trigger->nr_own + 1))
+			trigger->own[trigger->nr_own++] =
+				(struct record_trigger_own){captures[i].inode, captures[i].ns};
+	if (trigger->nr_own)
+		qsort(trigger->own, trigger->nr_own, sizeof(*trigger->own), by_inode);
 }
 
-static void tell_removed(struct record_trigger *t)
+static void tell_removed(struct record_trigger *trigger)
 {
 	int64_t now = kb_clock_ms();
 
-	if (t->removed == t->removed_told || (t->removed_told && now - t->removed_ms < TELL_MS))
+	if (trigger->removed == trigger->removed_told ||
+	    (trigger->removed_told && now - trigger->removed_ms < TELL_MS))
 		return;
-	cli_note("%s: removed the %" PRIu64 " oldest capture%s: there are more than --folder-max allows, or "
-		 "the disk is nearly full", t->folder, t->removed - t->removed_told,
-		 t->removed - t->removed_told == 1 ? "" : "s");
-	t->removed_told = t->removed;
-	t->removed_ms = now;
+	cli_note("%s: removed the %" PRIu64
+		 " oldest capture%s: there are more than --folder-max allows, or "
+		 "the disk is nearly full",
+		 trigger->folder, trigger->removed - trigger->removed_told,
+		 trigger->removed - trigger->removed_told == 1 ? "" : "s");
+	trigger->removed_told = trigger->removed;
+	trigger->removed_ms = now;
 }
 
 /* The oldest captures make room, whatever the clock does; the youngest one stays. */
-static void keep_bound(struct record_trigger *t)
+static void keep_bound(struct record_trigger *trigger)
 {
-	int fd = t->most_bytes ? open(t->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	int fd = trigger->most_bytes ? open(trigger->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+				     : -1;
 	uint64_t total = 0, excess;
 	struct capture *captures;
 	size_t nr, left;
@@ -376,13 +385,13 @@ static void keep_bound(struct record_trigger *t)
 		return;
 	excess = kb_disk_missing(fd, KB_KEEP_FREE_USUAL);
 	close(fd);
-	nr = left = list_captures(t, &captures);
-	forget_own(t, captures, nr);
+	nr = left = list_captures(trigger, &captures);
+	forget_own(trigger, captures, nr);
 	for (size_t i = 0; i < nr; i++)
 		total += sides_bytes(captures[i].path);
-	if (total > t->most_bytes && total - t->most_bytes > excess)
-		excess = total - t->most_bytes;
-	for (size_t i = 0; i + 1 < nr && (excess || left > t->most); i++) {
+	if (total > trigger->most_bytes && total - trigger->most_bytes > excess)
+		excess = total - trigger->most_bytes;
+	for (size_t i = 0; i + 1 < nr && (excess || left > trigger->most); i++) {
 		uint64_t bytes = sides_bytes(captures[i].path);
 
 		if (unlink(captures[i].path))
@@ -390,14 +399,14 @@ static void keep_bound(struct record_trigger *t)
 		left--;
 		sides_remove(captures[i].path);
 		excess -= bytes < excess ? bytes : excess;
-		t->removed++;
+		trigger->removed++;
 	}
 	release_captures(captures, nr);
-	tell_removed(t);
+	tell_removed(trigger);
 }
 
-static void tell(struct record_trigger *t, const char *path, const struct kb_fired *first, uint32_t nr,
-		 const struct kb_watch_written *written)
+static void tell(struct record_trigger *trigger, const char *path, const struct kb_fired *first,
+		 uint32_t nr, const struct kb_watch_written *written)
 {
 	if (nr > 1)
 		cli_note("%s: %s: %s; and %" PRIu32 " more", path, first->trigger->text, first->reason,
@@ -407,7 +416,7 @@ static void tell(struct record_trigger *t, const char *path, const struct kb_fir
 	if (!written->has_moment)
 		cli_warn("%s: the moment itself was overwritten before it could be written: use larger "
 			 "buffers (-m)", path);
-	else if (written->cut && t->how.before_ns)
+	else if (written->cut && trigger->how.before_ns)
 		cli_note("%s begins %.3f s before the moment: the buffers do not reach back further; use "
 			 "larger ones (-m)", path, (double)written->before_ns / 1e9);
 	if (written->damaged)
@@ -416,7 +425,7 @@ static void tell(struct record_trigger *t, const char *path, const struct kb_fir
 }
 
 /* Writes the capture that is due. */
-static void write_due(struct record_trigger *t, const struct kb_fired *fired, uint32_t nr)
+static void write_due(struct record_trigger *trigger, const struct kb_fired *fired, uint32_t nr)
 {
 	const struct kb_fired first = fired[0];
 	struct kb_watch_written written;
@@ -425,72 +434,75 @@ static void write_due(struct record_trigger *t, const struct kb_fired *fired, ui
 	struct kb_error err;
 
 	record_output_init(&output);
-	keep_bound(t);
-	if (!choose_path(t, path) || record_output_open(&output, path)) {
+	keep_bound(trigger);
+	if (!choose_path(trigger, path) || record_output_open(&output, path)) {
 		cli_warn("nothing was written of this: %s: %s", first.trigger->text, first.reason);
-		kb_watch_drop(t->watch);
-		t->failed = true;
-	} else if (kb_watch_write(t->watch, output.fd, &written, &err)) {
+		kb_watch_drop(trigger->watch);
+		trigger->failed = true;
+	} else if (kb_watch_write(trigger->watch, output.fd, &written, &err)) {
 		cli_warn("nothing was written of this: %s: %s: %s", first.trigger->text, first.reason,
 			 kb_error_text(&err));
-		t->failed = true;
+		trigger->failed = true;
 	} else if (record_output_commit(&output)) {
-		t->failed = true;
+		trigger->failed = true;
 	} else {
-		add_own(t, path);
-		link_symbols(t, &output);
-		if (t->bundler)
-			bundler_begin(t->bundler, path);
-		tell(t, path, &first, nr, &written);
-		t->failed |= !written.has_moment || written.damaged;
+		add_own(trigger, path);
+		link_symbols(trigger, &output);
+		if (trigger->bundler)
+			bundler_begin(trigger->bundler, path);
+		tell(trigger, path, &first, nr, &written);
+		trigger->failed |= !written.has_moment || written.damaged;
 	}
 	record_output_close(&output);
-	keep_bound(t);
+	keep_bound(trigger);
 }
 
 /* What was not seen is said as soon as it is known, and then now and then. */
-static void tell_losses(struct record_trigger *t)
+static void tell_losses(struct record_trigger *trigger)
 {
 	struct kb_watch_totals totals;
 	int64_t now = kb_clock_ms();
 
-	kb_watch_totals(t->watch, &totals);
-	if (totals.lost_times == t->lost_times || (t->lost_times && now - t->told_ms < TELL_MS))
+	kb_watch_totals(trigger->watch, &totals);
+	if (totals.lost_times == trigger->lost_times ||
+	    (trigger->lost_times && now - trigger->told_ms < TELL_MS))
 		return;
-	t->told_ms = now;
+	trigger->told_ms = now;
 	cli_warn("the buffers were overwritten before the triggers could look at them (%" PRIu64
 		 " KiB so far): what happened there is not known; use larger buffers (-m), or "
 		 "sample less often (-F)", totals.lost_bytes >> 10);
-	t->lost_times = totals.lost_times;
+	trigger->lost_times = totals.lost_times;
 }
 
-static void write_all(struct record_trigger *t)
+static void write_all(struct record_trigger *trigger)
 {
 	const struct kb_fired *fired;
 	uint32_t nr;
 
-	while ((fired = kb_watch_due(t->watch, &nr)) != NULL)
-		write_due(t, fired, nr);
-	tell_losses(t);
+	while ((fired = kb_watch_due(trigger->watch, &nr)) != NULL)
+		write_due(trigger, fired, nr);
+	tell_losses(trigger);
 }
 
-int record_trigger_serve(struct record_trigger *t, struct kb_error *err)
+int record_trigger_serve(struct record_trigger *trigger, struct kb_error *err)
 {
-	int ret = kb_watch_serve(t->watch, err);
+	int ret = kb_watch_serve(trigger->watch, err);
 
 	if (!ret)
-		write_all(t);
+		write_all(trigger);
 	return ret;
 }
 
-static void summary(struct record_trigger *t)
+static void summary(struct record_trigger *trigger)
 {
 	struct kb_watch_totals totals;
 
-	kb_watch_totals(t->watch, &totals);
-	cli_note("%s: %" PRIu64 " capture%s of %" PRIu64 " moment%s; %" PRIu64 " more came too soon after "
-		 "a capture (--every)", t->folder, totals.captures, totals.captures == 1 ? "" : "s",
-		 totals.kept, totals.kept == 1 ? "" : "s", totals.suppressed);
+	kb_watch_totals(trigger->watch, &totals);
+	cli_note("%s: %" PRIu64 " capture%s of %" PRIu64 " moment%s; %" PRIu64
+		 " more came too soon after "
+		 "a capture (--every)",
+		 trigger->folder, totals.captures, totals.captures == 1 ? "" : "s", totals.kept,
+		 totals.kept == 1 ? "" : "s", totals.suppressed);
 	if (totals.failed)
 		cli_warn("%" PRIu64 " moments have no capture, because it could not be written",
 			 totals.failed);
@@ -501,24 +513,24 @@ static void summary(struct record_trigger *t)
 		cli_warn("%" PRIu64 " records were lost: triggers could not see them", totals.lost_records);
 }
 
-int record_trigger_finish(struct record_trigger *t)
+int record_trigger_finish(struct record_trigger *trigger)
 {
 	struct kb_error err;
 
-	if (kb_watch_finish(t->watch, &err))
+	if (kb_watch_finish(trigger->watch, &err))
 		return cli_fail_error(&err);
-	write_all(t);
-	summary(t);
-	return t->failed ? CLI_DAMAGED : CLI_OK;
+	write_all(trigger);
+	summary(trigger);
+	return trigger->failed ? CLI_DAMAGED : CLI_OK;
 }
 
-void record_trigger_close(struct record_trigger *t)
+void record_trigger_close(struct record_trigger *trigger)
 {
-	kb_watch_destroy(t->watch);
-	kb_triggers_destroy(t->triggers);
-	if (t->symbols)
-		unlink(t->symbols);
-	free(t->symbols);
-	free(t->own);
-	record_trigger_init(t);
+	kb_watch_destroy(trigger->watch);
+	kb_triggers_destroy(trigger->triggers);
+	if (trigger->symbols)
+		unlink(trigger->symbols);
+	free(trigger->symbols);
+	free(trigger->own);
+	record_trigger_init(trigger);
 }

@@ -15,6 +15,6 @@ struct push_metrics {
 };
 
 /* Returns an exit status. */
-int push_metrics(const struct push_metrics *metrics);
+int push_metrics(const struct push_metrics *how);
 
 #endif

@@ -54,25 +54,26 @@ struct recorder_part {
 
 /* ---- begin ---- */
 
-int recorder_part_create(struct kb_recorder *r, struct kb_parts *parts, struct kb_error *err)
+int recorder_part_create(struct kb_recorder *recorder, struct kb_parts *parts, struct kb_error *err)
 {
-	const struct bm_protocol_config_values *config = &recorder_header(r)->header->config_constants;
+	const struct bm_protocol_config_values *config =
+		&recorder_header(recorder)->header->config_constants;
 	struct recorder_part *part;
 	struct kbarman_clock clock;
 	int ret;
 
-	if (!r->stream)
+	if (!recorder->stream)
 		return kb_error_set(err, -EINVAL, KB_NO_OFFSET,
 				    "only a session in stream mode can be recorded in parts");
-	ret = kb_device_clock(r->device, &clock, err);
+	ret = kb_device_clock(recorder->device, &clock, err);
 	if (ret)
 		return ret;
 	part = calloc(1, sizeof(*part));
-	r->part = part;
+	recorder->part = part;
 	if (part) {
 		part->tasks = calloc(config->max_task_infos, sizeof(*part->tasks));
 		part->maps = calloc(config->max_mmap_layout + 1, sizeof(*part->maps));
-		part->lost = calloc(r->nr_cpus, sizeof(*part->lost));
+		part->lost = calloc(recorder->nr_cpus, sizeof(*part->lost));
 	}
 	if (!part || !part->tasks || !part->maps || !part->lost)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
@@ -80,7 +81,7 @@ int recorder_part_create(struct kb_recorder *r, struct kb_parts *parts, struct k
 	part->number = parts->next;
 	part->begun = clock.now;
 	/* At the base of the timestamps, as it is now: the clock may have been set. */
-	r->unix_base = clock.now.realtime_ns - (clock.now.raw_ns - clock.start.raw_ns);
+	recorder->unix_base = clock.now.realtime_ns - (clock.now.raw_ns - clock.start.raw_ns);
 	return 0;
 }
 
@@ -93,90 +94,95 @@ static void forget_staged(struct recorder_part *part)
 	part->nr_staged = 0;
 }
 
-void recorder_part_destroy(struct kb_recorder *r)
+void recorder_part_destroy(struct kb_recorder *recorder)
 {
-	if (!r->part)
+	if (!recorder->part)
 		return;
-	forget_staged(r->part);
-	free(r->part->staged);
-	free(r->part->tasks);
-	free(r->part->maps);
-	free(r->part->lost);
-	free(r->part);
+	forget_staged(recorder->part);
+	free(recorder->part->staged);
+	free(recorder->part->tasks);
+	free(recorder->part->maps);
+	free(recorder->part->lost);
+	free(recorder->part);
 }
 
-void recorder_part_room(struct kb_recorder *r, uint32_t *tasks, uint32_t *maps, uint64_t *strings)
+void recorder_part_room(struct kb_recorder *recorder, uint32_t *tasks, uint32_t *maps,
+			uint64_t *strings)
 {
-	const struct kb_mapped *m = recorder_header(r);
+	const struct kb_mapped *m = recorder_header(recorder);
 	uint32_t nr_tasks = kb_mapped_count(m->nr_tasks);
 	uint32_t nr_maps = m->nr_maps ? kb_mapped_count(m->nr_maps) : 0;
 	uint32_t bytes = kb_mapped_count(&m->header->string_table_length);
 
-	r->part->task_room = *tasks = nr_tasks + nr_tasks / 2 + MORE_TASKS;
+	recorder->part->task_room = *tasks = nr_tasks + nr_tasks / 2 + MORE_TASKS;
 	if (*maps)
-		r->part->map_room = *maps = nr_maps + nr_maps / 2 + (r->maps ? MORE_MAPS : 1);
+		recorder->part->map_room = *maps =
+			nr_maps + nr_maps / 2 + (recorder->maps ? MORE_MAPS : 1);
 	*strings = (uint64_t)bytes + bytes / 2 + MORE_STRINGS;
 }
 
 /* A fact for which the file has no room is counted, and ends nothing. */
-static int put_fact(struct kb_recorder *r, const char *key, const char *value)
+static int put_fact(struct kb_recorder *recorder, const char *key, const char *value)
 {
-	int ret = kb_barman_writer_fact(r->writer, key, value);
+	int ret = kb_barman_writer_fact(recorder->writer, key, value);
 
 	if (ret != -ENOSPC)
 		return ret;
-	r->totals.missed_rows++;
+	recorder->totals.missed_rows++;
 	return 0;
 }
 
-static int clock_fact(struct kb_recorder *r, const char *key, const struct kbarman_clock_pair *clock)
+static int clock_fact(struct kb_recorder *recorder, const char *key,
+		      const struct kbarman_clock_pair *clock)
 {
 	char text[48];
 
 	snprintf(text, sizeof(text), "%" PRIu64 ",%" PRIu64, (uint64_t)clock->raw_ns,
 		 (uint64_t)clock->realtime_ns);
-	return put_fact(r, key, text);
+	return put_fact(recorder, key, text);
 }
 
 /* What the parts before this one told of, for who goes on if this one does not end. */
-static int before_facts(struct kb_recorder *r)
+static int before_facts(struct kb_recorder *recorder)
 {
-	const struct kb_parts *parts = r->part->parts;
+	const struct kb_parts *parts = recorder->part->parts;
 	int ret = 0;
 
 	for (unsigned int cpu = 0; cpu < parts->nr_cpus; cpu++) {
 		for (unsigned int why = 0; kb_loss_name(why) && !ret; why++) {
 			if (parts->cpus[cpu].lost[why])
-				ret = recorder_number_fact(r, parts->cpus[cpu].lost[why],
+				ret = recorder_number_fact(recorder, parts->cpus[cpu].lost[why],
 							   KB_PART_BEFORE "%u.%s", cpu,
 							   kb_loss_name(why));
 		}
 	}
 	for (unsigned int why = 0; kb_miss_name(why) && !ret; why++) {
 		if (parts->missed[why])
-			ret = recorder_number_fact(r, parts->missed[why], KB_PART_BEFORE "%s",
-						   kb_miss_name(why));
+			ret = recorder_number_fact(recorder, parts->missed[why],
+						   KB_PART_BEFORE "%s", kb_miss_name(why));
 	}
 	return ret;
 }
 
-int recorder_part_begin(struct kb_recorder *r)
+int recorder_part_begin(struct kb_recorder *recorder)
 {
-	const struct kb_parts *parts = r->part->parts;
+	const struct kb_parts *parts = recorder->part->parts;
 	struct kb_error err;
 	char text[72];
 
-	snprintf(text, sizeof(text), "%" PRIu64 ",%" PRIu64 ",%" PRIu64, r->part->number,
+	snprintf(text, sizeof(text), "%" PRIu64 ",%" PRIu64 ",%" PRIu64, recorder->part->number,
 		 parts->session, parts->raw_base);
-	return put_fact(r, "part", text) ?: clock_fact(r, "part_begin", &r->part->begun) ?:
-	       before_facts(r) ?: recorder_copy_tables(r, false, &err);
+	return put_fact(recorder, "part", text) ?:
+	       clock_fact(recorder, "part_begin", &recorder->part->begun) ?:
+	       before_facts(recorder) ?: recorder_copy_tables(recorder, false, &err);
 }
 
 /* ---- where reading begins ---- */
 
-uint64_t recorder_part_skip(const struct kb_recorder *r, const struct ring *ring, uint64_t position)
+uint64_t recorder_part_skip(const struct kb_recorder *recorder, const struct ring *ring,
+			    uint64_t position)
 {
-	const struct kb_parts_cpu *cpu = &r->part->parts->cpus[ring->cpu];
+	const struct kb_parts_cpu *cpu = &recorder->part->parts->cpus[ring->cpu];
 	uint64_t end = kb_mapped_write_offset(&ring->mapped, position), at = position;
 	uint64_t mask = ring->mapped.ring_bytes - 1;
 
@@ -237,9 +243,9 @@ static uint32_t rows_now(const __u32 *count, uint32_t max)
 	return rows < max ? rows : max;
 }
 
-static int stage_tasks(struct kb_recorder *r)
+static int stage_tasks(struct kb_recorder *recorder)
 {
-	const struct kb_mapped *m = recorder_header(r);
+	const struct kb_mapped *m = recorder_header(recorder);
 	uint32_t count = rows_now(m->nr_tasks, m->header->config_constants.max_task_infos);
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -247,19 +253,19 @@ static int stage_tasks(struct kb_recorder *r)
 		struct staged *staged;
 
 		if (row->task_id == KBARMAN_NO_TASK ||
-		    !memcmp(row, &r->part->tasks[i].row, sizeof(*row)))
+		    !memcmp(row, &recorder->part->tasks[i].row, sizeof(*row)))
 			continue;
-		staged = stage(r->part, i, kb_mapped_string(m, row->task_name_ptr));
+		staged = stage(recorder->part, i, kb_mapped_string(m, row->task_name_ptr));
 		if (!staged)
 			return -ENOMEM;
-		staged->tgid = recorder_task_fact(r, i).tgid;
+		staged->tgid = recorder_task_fact(recorder, i).tgid;
 	}
 	return 0;
 }
 
-static int stage_maps(struct kb_recorder *r)
+static int stage_maps(struct kb_recorder *recorder)
 {
-	const struct kb_mapped *m = recorder_header(r);
+	const struct kb_mapped *m = recorder_header(recorder);
 	uint32_t count = rows_now(m->nr_maps, m->header->config_constants.max_mmap_layout);
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -268,13 +274,14 @@ static int stage_maps(struct kb_recorder *r)
 		struct kb_text file = kb_text(NULL);
 		const char *image;
 
-		if (row->task_id == KBARMAN_NO_TASK || !memcmp(row, &r->part->maps[i], sizeof(*row)))
+		if (row->task_id == KBARMAN_NO_TASK ||
+		    !memcmp(row, &recorder->part->maps[i], sizeof(*row)))
 			continue;
 		image = kb_mapped_string(m, row->image_ptr) ?: "";
 		if (*image)
 			file = barman_file_of(m->strings, row->image_ptr);
-		image = kb_mounts_path(r->mounts, row->task_id, image, file);
-		staged = image ? stage(r->part, i, image) : NULL;
+		image = kb_mounts_path(recorder->mounts, row->task_id, image, file);
+		staged = image ? stage(recorder->part, i, image) : NULL;
 		if (!staged)
 			return -ENOMEM;
 		staged->file = file.length ? strndup(file.data, file.length) : NULL;
@@ -283,57 +290,63 @@ static int stage_maps(struct kb_recorder *r)
 }
 
 /* Stages what @stage_rows finds, if no row is used again meanwhile. 1: it is so. */
-static int stage_stable(struct kb_recorder *r, int (*stage_rows)(struct kb_recorder *r))
+static int stage_stable(struct kb_recorder *recorder,
+			int (*stage_rows)(struct kb_recorder *recorder))
 {
 	for (int i = 0; i < TRIES; i++) {
 		struct kbarman_query before, after;
-		int ret = kb_device_query(r->device, &before, NULL);
+		int ret = kb_device_query(recorder->device, &before, NULL);
 
-		forget_staged(r->part);
-		ret = ret ?: stage_rows(r) ?: kb_device_query(r->device, &after, NULL);
+		forget_staged(recorder->part);
+		ret = ret ?: stage_rows(recorder) ?:
+		      kb_device_query(recorder->device, &after, NULL);
 		if (ret)
 			return ret;
 		if (before.generation == after.generation)
 			return 1;
 	}
-	forget_staged(r->part);
+	forget_staged(recorder->part);
 	return 0;
 }
 
 /* A row for which the file has no room is counted, as in other recordings. */
-static int added(struct kb_recorder *r, int ret, uint32_t *rows)
+static int added(struct kb_recorder *recorder, int ret, uint32_t *rows)
 {
 	if (ret == -ENOSPC)
-		r->totals.missed_rows++;
+		recorder->totals.missed_rows++;
 	else if (!ret)
 		(*rows)++;
 	return ret == -ENOSPC ? 0 : ret;
 }
 
-static int add_task(struct kb_recorder *r, const struct staged *staged)
+static int add_task(struct kb_recorder *recorder, const struct staged *staged)
 {
-	const struct bm_protocol_header_task_info *row = &recorder_header(r)->tasks[staged->row];
-	struct known_task *known = &r->part->tasks[staged->row];
+	const struct bm_protocol_header_task_info *row =
+		&recorder_header(recorder)->tasks[staged->row];
+	struct known_task *known = &recorder->part->tasks[staged->row];
 	struct kb_task task = {
 		.timestamp = row->timestamp, .task_id = row->task_id, .name = staged->name,
 	};
-	uint32_t rows = r->part->nr_tasks;
-	int ret = added(r, kb_barman_writer_task(r->writer, &task), &r->part->nr_tasks);
+	uint32_t rows = recorder->part->nr_tasks;
+	int ret = added(recorder, kb_barman_writer_task(recorder->writer, &task),
+			&recorder->part->nr_tasks);
 
 	memcpy(&known->row, row, sizeof(known->row));
-	known->in_file = r->part->nr_tasks > rows ? rows : NO_ROW;
+	known->in_file = recorder->part->nr_tasks > rows ? rows : NO_ROW;
 	if (ret || known->in_file == NO_ROW)
 		return ret;
 	if (staged->tgid != task.task_id)
-		ret = recorder_number_fact(r, staged->tgid, "tgid.%u", rows);
-	if (!ret && r->part->parts->take)
-		r->part->parts->take(r->part->parts->context, r, rows, task.task_id, staged->tgid);
+		ret = recorder_number_fact(recorder, staged->tgid, "tgid.%u", rows);
+	if (!ret && recorder->part->parts->take)
+		recorder->part->parts->take(recorder->part->parts->context, recorder, rows,
+					    task.task_id, staged->tgid);
 	return ret;
 }
 
-static int add_map(struct kb_recorder *r, const struct staged *staged)
+static int add_map(struct kb_recorder *recorder, const struct staged *staged)
 {
-	const struct bm_protocol_header_mmap_layout *row = &recorder_header(r)->maps[staged->row];
+	const struct bm_protocol_header_mmap_layout *row =
+		&recorder_header(recorder)->maps[staged->row];
 	struct kb_map map = {
 		.timestamp = row->timestamp, .task_id = row->task_id,
 		.base_address = row->base_address, .length = row->length,
@@ -342,29 +355,30 @@ static int add_map(struct kb_recorder *r, const struct staged *staged)
 
 	if (staged->file)
 		map.file = (struct kb_text){ .data = staged->file, .length = strlen(staged->file) };
-	memcpy(&r->part->maps[staged->row], row, sizeof(*row));
-	return added(r, kb_barman_writer_map(r->writer, &map), &r->part->nr_maps);
+	memcpy(&recorder->part->maps[staged->row], row, sizeof(*row));
+	return added(recorder, kb_barman_writer_map(recorder->writer, &map),
+		     &recorder->part->nr_maps);
 }
 
-int recorder_part_rows(struct kb_recorder *r, bool *stable)
+int recorder_part_rows(struct kb_recorder *recorder, bool *stable)
 {
-	struct recorder_part *part = r->part;
+	struct recorder_part *part = recorder->part;
 	int ret;
 
-	ret = stage_stable(r, stage_tasks);
+	ret = stage_stable(recorder, stage_tasks);
 	*stable = ret > 0;
 	for (size_t i = 0; ret > 0 && i < part->nr_staged; i++) {
-		int failed = add_task(r, &part->staged[i]);
+		int failed = add_task(recorder, &part->staged[i]);
 
 		if (failed)
 			ret = failed;
 	}
 	if (ret <= 0)
 		return ret;
-	ret = stage_stable(r, stage_maps);
+	ret = stage_stable(recorder, stage_maps);
 	*stable = ret > 0;
 	for (size_t i = 0; ret > 0 && i < part->nr_staged; i++) {
-		int failed = add_map(r, &part->staged[i]);
+		int failed = add_map(recorder, &part->staged[i]);
 
 		if (failed)
 			ret = failed;
@@ -373,124 +387,127 @@ int recorder_part_rows(struct kb_recorder *r, bool *stable)
 	return ret < 0 ? ret : 0;
 }
 
-bool kb_recorder_part_is_full(const struct kb_recorder *r)
+bool kb_recorder_part_is_full(const struct kb_recorder *recorder)
 {
-	const struct recorder_part *part = r->part;
+	const struct recorder_part *part = recorder->part;
 
-	return r->totals.missed_rows || part->nr_tasks > part->task_room - part->task_room / FEW ||
-	       (r->maps && part->nr_maps > part->map_room - part->map_room / FEW);
+	return recorder->totals.missed_rows ||
+	       part->nr_tasks > part->task_room - part->task_room / FEW ||
+	       (recorder->maps && part->nr_maps > part->map_room - part->map_room / FEW);
 }
 
 /* ---- end ---- */
 
-static int exit_facts(struct kb_recorder *r)
+static int exit_facts(struct kb_recorder *recorder)
 {
-	const struct kb_mapped *m = recorder_header(r);
+	const struct kb_mapped *m = recorder_header(recorder);
 	uint32_t rows = rows_now(m->nr_tasks, m->header->config_constants.max_task_infos);
 	int ret = 0;
 
 	for (uint32_t row = 0; row < rows && !ret; row++) {
-		const struct known_task *known = &r->part->tasks[row];
-		struct bm_kbarman_task fact = recorder_task_fact(r, row);
+		const struct known_task *known = &recorder->part->tasks[row];
+		struct bm_kbarman_task fact = recorder_task_fact(recorder, row);
 
 		if (fact.exit_timestamp && known->row.timestamp && known->in_file != NO_ROW &&
 		    fact.task_id == known->row.task_id)
-			ret = recorder_number_fact(r, fact.exit_timestamp, "exit.%u",
+			ret = recorder_number_fact(recorder, fact.exit_timestamp, "exit.%u",
 						   known->in_file);
 	}
 	return ret;
 }
 
-static int ring_facts(struct kb_recorder *r, unsigned int i)
+static int ring_facts(struct kb_recorder *recorder, unsigned int i)
 {
-	const struct ring *ring = &r->rings[i];
-	const uint64_t *told = r->part->parts->cpus[ring->cpu].lost;
+	const struct ring *ring = &recorder->rings[i];
+	const uint64_t *told = recorder->part->parts->cpus[ring->cpu].lost;
 	struct kbarman_stats stats;
 	char key[32], text[48];
 	int ret;
 
 	if (ring->source < 0)
 		return 0;
-	ret = kb_device_stats(r->device, ring->cpu, &stats, NULL);
+	ret = kb_device_stats(recorder->device, ring->cpu, &stats, NULL);
 	if (ret)
 		return ret;
 	snprintf(key, sizeof(key), "part_ring.%u", ring->cpu);
 	snprintf(text, sizeof(text), "%" PRIu64 ",%" PRIu64, ring->from,
-		 kb_merge_position(r->merge, (unsigned int)ring->source));
-	ret = put_fact(r, key, text) ?:
-	      recorder_number_fact(r, ring->records, "written.%u", ring->cpu) ?:
-	      recorder_number_fact(r, stats.written, "part_written.%u", ring->cpu);
+		 kb_merge_position(recorder->merge, (unsigned int)ring->source));
+	ret = put_fact(recorder, key, text) ?:
+	      recorder_number_fact(recorder, ring->records, "written.%u", ring->cpu) ?:
+	      recorder_number_fact(recorder, stats.written, "part_written.%u", ring->cpu);
 	for (unsigned int why = 0; kb_loss_name(why) && !ret; why++) {
-		r->part->lost[i][why] = stats.lost[why];
+		recorder->part->lost[i][why] = stats.lost[why];
 		if (!stats.lost[why])
 			continue;
-		ret = recorder_number_fact(r, stats.lost[why], KB_PART_LOST "%u.%s",
+		ret = recorder_number_fact(recorder, stats.lost[why], KB_PART_LOST "%u.%s",
 						   ring->cpu, kb_loss_name(why));
 		if (!ret && stats.lost[why] > told[why])
-			ret = recorder_number_fact(r, stats.lost[why] - told[why], "lost.%u.%s",
-						   ring->cpu, kb_loss_name(why));
+			ret = recorder_number_fact(recorder, stats.lost[why] - told[why],
+						   "lost.%u.%s", ring->cpu, kb_loss_name(why));
 	}
 	return ret;
 }
 
 /* The end of the session, or a reading now: with it the part's times are exact. */
-static int end_clock(struct kb_recorder *r)
+static int end_clock(struct kb_recorder *recorder)
 {
 	struct kbarman_clock clock;
 	struct kbarman_query query;
 	char text[48];
-	int ret = kb_device_clock(r->device, &clock, NULL) ?: kb_device_query(r->device, &query, NULL);
+	int ret = kb_device_clock(recorder->device, &clock, NULL)
+			  ?: kb_device_query(recorder->device, &query, NULL);
 
 	if (ret)
 		return ret;
 	snprintf(text, sizeof(text), "%" PRIu64 ",%" PRIu64, (uint64_t)clock.now.timestamp,
 		 (uint64_t)clock.now.raw_ns);
-	ret = clock_fact(r, "part_end", &clock.now) ?: recorder_clock_fact(r, "monotonic_end");
+	ret = clock_fact(recorder, "part_end", &clock.now)
+		      ?: recorder_clock_fact(recorder, "monotonic_end");
 	if (!ret && query.state & KBARMAN_STATE_RUNNING)
-		ret = put_fact(r, "raw_end", text);
+		ret = put_fact(recorder, "raw_end", text);
 	return ret;
 }
 
-int recorder_part_facts(struct kb_recorder *r, struct kb_error *err)
+int recorder_part_facts(struct kb_recorder *recorder, struct kb_error *err)
 {
 	struct kbarman_stats stats;
-	int ret = kb_device_stats(r->device, KBARMAN_CPU_ALL, &stats, err);
+	int ret = kb_device_stats(recorder->device, KBARMAN_CPU_ALL, &stats, err);
 
 	if (ret)
 		return ret;
-	for (unsigned int i = 0; i < r->nr_rings && !ret; i++)
-		ret = ring_facts(r, i);
+	for (unsigned int i = 0; i < recorder->nr_rings && !ret; i++)
+		ret = ring_facts(recorder, i);
 	for (unsigned int why = 0; kb_miss_name(why) && !ret; why++) {
-		uint64_t told = r->part->parts->missed[why];
+		uint64_t told = recorder->part->parts->missed[why];
 
-		r->part->missed[why] = stats.missed[why];
+		recorder->part->missed[why] = stats.missed[why];
 		if (!stats.missed[why])
 			continue;
-		ret = recorder_number_fact(r, stats.missed[why], KB_PART_LOST "%s",
+		ret = recorder_number_fact(recorder, stats.missed[why], KB_PART_LOST "%s",
 						   kb_miss_name(why));
 		if (!ret && stats.missed[why] > told)
-			ret = recorder_number_fact(r, stats.missed[why] - told, "missed.%s",
+			ret = recorder_number_fact(recorder, stats.missed[why] - told, "missed.%s",
 						   kb_miss_name(why));
 	}
-	ret = ret ?: exit_facts(r) ?: end_clock(r) ?:
-	      recorder_interrupt_facts(r);
-	if (!ret && r->totals.unordered)
-		ret = recorder_number_fact(r, r->totals.unordered, "unordered");
+	ret = ret ?: exit_facts(recorder) ?: end_clock(recorder) ?:
+	      recorder_interrupt_facts(recorder);
+	if (!ret && recorder->totals.unordered)
+		ret = recorder_number_fact(recorder, recorder->totals.unordered, "unordered");
 	return ret ? recorder_write_failed(err, ret) : 0;
 }
 
-void recorder_part_synced(struct kb_recorder *r)
+void recorder_part_synced(struct kb_recorder *recorder)
 {
-	if (r->part->parts->next <= r->part->number)
-		r->part->parts->next = r->part->number + 1;
+	if (recorder->part->parts->next <= recorder->part->number)
+		recorder->part->parts->next = recorder->part->number + 1;
 }
 
-void recorder_part_told(struct kb_recorder *r)
+void recorder_part_told(struct kb_recorder *recorder)
 {
-	struct kb_parts *parts = r->part->parts;
+	struct kb_parts *parts = recorder->part->parts;
 
-	for (unsigned int i = 0; i < r->nr_rings; i++)
-		memcpy(parts->cpus[r->rings[i].cpu].lost, r->part->lost[i],
+	for (unsigned int i = 0; i < recorder->nr_rings; i++)
+		memcpy(parts->cpus[recorder->rings[i].cpu].lost, recorder->part->lost[i],
 		       sizeof(parts->cpus[0].lost));
-	memcpy(parts->missed, r->part->missed, sizeof(parts->missed));
+	memcpy(parts->missed, recorder->part->missed, sizeof(parts->missed));
 }
