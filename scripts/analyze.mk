@@ -19,7 +19,7 @@ CPPCHECK_FLAGS	:= --quiet -j2 --inline-suppr --enable=warning,style,performance,
 		   $(addprefix --suppress=,variableScope clarifyCalculation readdirCalled \
 		   shiftTooManyBitsSigned unreadVariable preprocessorErrorDirective \
 		   constParameterPointer constParameterCallback constVariablePointer constVariable \
-		   normalCheckLevelMaxBranches uninitvar:user/lib/export/*) \
+		   normalCheckLevelMaxBranches uninitvar:user/lib/export/* uninitvar:user/lib/export/*/*) \
 		   --template='{file}:{line}:{column}: warning: {message} [{id}]'
 
 .PHONY: analyze analyze-cppcheck analyze-fanalyzer analyze-tidy
@@ -46,15 +46,15 @@ build/analyze/fanalyzer/%: %
 # as the one from before; a copy of no bytes; an array that has as many rows as were counted, or of
 # which the last row comes first; columns of one table, of which one is there and another one not.
 FANALYZED	:= build/analyze/fanalyzer/user
-$(addprefix $(FANALYZED)/cli/,decoder.c flight.c formats.c record_output.c): \
+$(addprefix $(FANALYZED)/cli/,base/decoder.c flight.c dump/formats.c record/output.c): \
 	FANALYZER_FLAGS := -Wno-analyzer-fd-leak
 $(FANALYZED)/lib/base/error.c: FANALYZER_FLAGS := -Wno-analyzer-infinite-loop
-$(FANALYZED)/lib/base/in.c: FANALYZER_FLAGS := -Wno-analyzer-deref-before-check
-$(addprefix $(FANALYZED)/lib/,analysis/diff_tree.c base/tree_order.c): \
+$(FANALYZED)/lib/base/io/in.c: FANALYZER_FLAGS := -Wno-analyzer-deref-before-check
+$(addprefix $(FANALYZED)/lib/,analysis/diff/tree.c base/tree_order.c): \
 	FANALYZER_FLAGS := -Wno-analyzer-out-of-bounds
-$(addprefix $(FANALYZED)/lib/export/,parquet_rows.c spans.c): \
+$(addprefix $(FANALYZED)/lib/export/,parquet/rows.c spans.c): \
 	FANALYZER_FLAGS := -Wno-analyzer-use-of-uninitialized-value
-$(addprefix $(FANALYZED)/lib/export/,parquet_waits.c speedscope.c): \
+$(addprefix $(FANALYZED)/lib/export/,parquet/waits.c viewers/speedscope.c): \
 	FANALYZER_FLAGS := -Wno-analyzer-null-dereference
 
 build/analyze/tidy/%: %

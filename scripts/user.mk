@@ -55,8 +55,8 @@ built		= $(foreach file,$(1),$(if $(call has_word,$(foreach p,$(WITHOUT),$(PART_
 objects		= $(foreach file,$(1),$(if $(filter $(file),$(DIFFERENT)),$(B),$(O))/obj/$(file:%.c=%.o))
 
 HTML		:= build/gen/html_page.c
-LIB_SRC		:= $(call built,$(sort $(wildcard user/lib/*/*.c)) $(HTML))
-CLI_SRC		:= $(call built,$(sort $(wildcard user/cli/*.c)))
+LIB_SRC		:= $(call built,$(sort $(wildcard user/lib/*/*.c user/lib/*/*/*.c)) $(HTML))
+CLI_SRC		:= $(call built,$(sort $(wildcard user/cli/*.c user/cli/*/*.c)))
 AGENT_SRC	:= $(sort $(wildcard user/agent/*.c))
 # kbarman-push sends by libcurl, which it opens when there is something to send: a build needs its header,
 # which is the same for all machines. Without it the program can only show metrics.
@@ -82,9 +82,9 @@ $(B)/obj/%.o: %.c VERSION
 endif
 
 # The page of `convert --to html` as C source.
-$(HTML): scripts/embed $(wildcard user/lib/export/html/*)
+$(HTML): scripts/embed $(wildcard user/lib/export/html/page/*)
 	@mkdir -p $(@D)
-	scripts/embed kb_html_page user/lib/export/html/page.html >$@.$$$$ && mv $@.$$$$ $@
+	scripts/embed kb_html_page user/lib/export/html/page/page.html >$@.$$$$ && mv $@.$$$$ $@
 
 $(B)/libkbarman.a: $(LIB_OBJ)
 	rm -f $@

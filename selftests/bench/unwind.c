@@ -14,7 +14,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "sym/elf_unwind.h"
+#include "sym/elf/unwind.h"
 #include "unwind/walker.h"
 
 #define ROUNDS		9

@@ -230,7 +230,7 @@ def a_series_is_there_before_its_first_event(tmp):
         there, later = pick(quiet, name, *by), happened(lossy, name, *by)
         assert later and later.keys() <= there.keys(), (name, later, there)
     reasons = {reason for _, reason in pick(quiet, "kbarman_records_lost_total", "cpu", "reason")}
-    with open(os.path.join(HERE, "../../user/lib/analysis/losses_read.c"), encoding="utf-8") as file:
+    with open(os.path.join(HERE, "../../user/lib/analysis/facts/losses_read.c"), encoding="utf-8") as file:
         known = re.findall(r"\[KBARMAN_LOST_\w+\]\s*= \"(\w+)\"", file.read())
     assert len(known) > 3 and reasons == set(known), (reasons, known)
 

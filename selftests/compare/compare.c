@@ -20,8 +20,8 @@
 #include "../../kmod/stacks/sparse_stack.h"
 #include "../../kmod/stacks/user_registers.h"
 #include "perf_data.h"
-#include "sym/file_id.h"
-#include "sym/stacks.h"
+#include "sym/files/file_id.h"
+#include "sym/unwind/stacks.h"
 
 #define FRAMES		4096U
 #define LIMIT		65536U	/* bytes that the module looks at */

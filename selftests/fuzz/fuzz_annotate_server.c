@@ -16,7 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "record/annotate_server.h"
+#include "record/device/annotate_server.h"
 
 #define CLIENTS	4
 

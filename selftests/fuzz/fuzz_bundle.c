@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sym/bundle.h"
+#include "sym/symbolizer/bundle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -11,7 +11,7 @@
 #include <kbarman/arrow.h>
 #include <kbarman/columns.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 #define TABLES	32
 

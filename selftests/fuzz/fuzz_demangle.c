@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sym/demangle.h"
-#include "sym/demangle_rust.h"
+#include "sym/names/demangle.h"
+#include "sym/names/demangle_rust.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {

@@ -10,7 +10,7 @@
 
 #include <kbarman/diff_export.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 static void must(bool good)
 {

@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sym/elf.h"
-#include "sym/elf_unwind.h"
+#include "sym/elf/elf.h"
+#include "sym/elf/unwind.h"
 
 static void search(const struct kb_elf *elf, uint64_t address)
 {

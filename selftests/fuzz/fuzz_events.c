@@ -8,7 +8,7 @@
 
 #include <kbarman/perf_events.h>
 
-#include "record/perf_parse.h"
+#include "record/perf/parse.h"
 
 #include "../lib/sysfs.h"
 

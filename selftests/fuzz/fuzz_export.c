@@ -16,8 +16,8 @@
 #include <kbarman/report.h>
 #include <kbarman/tptp.h>
 
-#include "base/utf8.h"
-#include "export/otlp.h"
+#include "base/text/utf8.h"
+#include "export/otlp/otlp.h"
 
 static void must(bool good)
 {

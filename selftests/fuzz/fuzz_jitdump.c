@@ -2,8 +2,8 @@
 /* Fuzz target of the reader of jitdumps: what was read can be searched, at any time. */
 #include <stdlib.h>
 
-#include "sym/elf_data.h"
-#include "sym/jitdump.h"
+#include "sym/jit/jitdump.h"
+#include "sym/tables/elf_data.h"
 
 static void search(const struct kb_elf *elf)
 {

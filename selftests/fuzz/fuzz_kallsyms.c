@@ -2,7 +2,7 @@
 /* Fuzz target of the reader of kallsyms text: each symbol is found where it begins. */
 #include <stdlib.h>
 
-#include "sym/kallsyms.h"
+#include "sym/tables/kallsyms.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -9,7 +9,7 @@
 
 #include <kbarman/report_text.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 static void must(bool good)
 {

@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sym/elf.h"
-#include "sym/lines.h"
+#include "sym/elf/elf.h"
+#include "sym/lines/lines.h"
 
 /*
  * libelf and libdw ask for as much memory as a file says that it needs, and expect NULL if there is

@@ -8,8 +8,8 @@
 
 #include <zlib.h>
 
-#include "export/otlp_answer.h"
-#include "export/otlp_split.h"
+#include "export/otlp/answer.h"
+#include "export/otlp/split.h"
 
 static void check(const uint8_t *data, size_t size, const struct kb_otlp_answer *answer)
 {

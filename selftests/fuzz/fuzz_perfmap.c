@@ -2,7 +2,7 @@
 /* Fuzz target of the reader of perf maps: what was read can be searched. */
 #include <stdlib.h>
 
-#include "sym/perfmap.h"
+#include "sym/jit/perfmap.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -24,14 +24,14 @@
 
 #include <kbarman/kernel_maps.h>
 
-#include "sym/answer.h"
-#include "sym/decode.h"
-#include "sym/demangle.h"
-#include "sym/elf.h"
-#include "sym/elf_unwind.h"
-#include "sym/file_id.h"
-#include "sym/jitdump.h"
-#include "sym/perfmap.h"
+#include "sym/elf/elf.h"
+#include "sym/elf/unwind.h"
+#include "sym/files/file_id.h"
+#include "sym/image/decode.h"
+#include "sym/jit/jitdump.h"
+#include "sym/jit/perfmap.h"
+#include "sym/names/demangle.h"
+#include "sym/question/answer.h"
 
 static int file_with(int *fd, const uint8_t *data, size_t size)
 {

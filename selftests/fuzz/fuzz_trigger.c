@@ -8,7 +8,7 @@
 
 #include <kbarman/trigger.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 static void must(bool good)
 {

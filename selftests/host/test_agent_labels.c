@@ -2,7 +2,7 @@
 /* Which of the lines of /proc/PID/cgroup is noted, and what a path says of unit and container. */
 #include "../../user/agent/labels.c"
 #include "../lib/tap.h"
-#include "analysis/cgroups.h"
+#include "analysis/facts/cgroups.h"
 
 static void is_cgroup(const char *text, const char *path, const char *name)
 {

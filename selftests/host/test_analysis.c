@@ -8,9 +8,9 @@
 #include <kbarman/chain.h>
 
 #include "../lib/tap.h"
-#include "analysis/calltree.h"
-#include "analysis/losses_read.h"
-#include "analysis/sched.h"
+#include "analysis/facts/losses_read.h"
+#include "analysis/samples/calltree.h"
+#include "analysis/time/sched.h"
 #include "base/table.h"
 
 struct row {

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/behind.h"
+#include "base/io/behind.h"
 
 #include "../lib/random.h"
 #include "../lib/tap.h"

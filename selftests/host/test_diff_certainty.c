@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../lib/tap.h"
-#include "analysis/diff_inside.h"
+#include "analysis/diff/inside.h"
 #include "stats/random.h"
 
 #define SLICES		KB_BLOCKS_SLICES

@@ -5,7 +5,7 @@
 
 #include <kbarman/perf_events.h>
 
-#include "record/event_plan.h"
+#include "record/perf/event_plan.h"
 
 #include "../lib/sysfs.h"
 #include "../lib/tap.h"

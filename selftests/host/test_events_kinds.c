@@ -5,7 +5,7 @@
 
 #include <kbarman/perf_events.h>
 
-#include "record/perf_parse.h"
+#include "record/perf/parse.h"
 
 #include "../lib/sysfs.h"
 #include "../lib/tap.h"

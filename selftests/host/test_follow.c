@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "record/follow.h"
+#include "record/merge/follow.h"
 
 #include "../lib/random.h"
 #include "../lib/tap.h"

@@ -9,7 +9,7 @@
 
 #include "../lib/tap.h"
 #include "base/hash.h"
-#include "export/tptp_threads.h"
+#include "export/traces/tptp_threads.h"
 #include "kbarman/barman.h"
 
 #define LETTERS	6

@@ -4,7 +4,7 @@
 
 #include "../lib/random.h"
 #include "../lib/tap.h"
-#include "analysis/hot.h"
+#include "analysis/samples/hot.h"
 #include "written.h"
 
 #define CORES		2U

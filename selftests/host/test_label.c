@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "export/label.h"
 
 #include "../lib/random.h"

@@ -3,9 +3,9 @@
  * Waits of a simulated machine, whose every nanosecond is known, and the parts of this analysis:
  * histograms with a bounded error, and chains with a bounded length.
  */
-#include "analysis/chains.h"
-#include "analysis/gaps.h"
-#include "analysis/histogram.h"
+#include "analysis/latency/chains.h"
+#include "analysis/time/gaps.h"
+#include "analysis/time/histogram.h"
 
 #include "../lib/tap.h"
 #include "detail_capture.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "../lib/tap.h"
-#include "record/mounts.h"
+#include "record/recorder/mounts.h"
 
 #define SELF	1	/* a task that sees what this process sees */
 #define OTHER	77	/* one with mounts of its own */

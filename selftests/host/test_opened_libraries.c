@@ -8,7 +8,7 @@
 #endif
 
 #include "format/zstd.h"
-#include "sym/lzma.h"
+#include "sym/elf/lzma.h"
 
 #include "../lib/tap.h"
 

@@ -7,7 +7,7 @@
 
 #include <kbarman/openmetrics.h>
 
-#include "export/openmetrics_sums.h"
+#include "export/openmetrics/sums.h"
 
 #include "../lib/tap.h"
 #include "detail_capture.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "export/otlp_answer.h"
+#include "export/otlp/answer.h"
 
 #include "../lib/tap.h"
 

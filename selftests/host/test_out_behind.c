@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/out_packet.h"
+#include "base/io/out_packet.h"
 
 #include "../lib/tap.h"
 

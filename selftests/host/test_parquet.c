@@ -2,9 +2,9 @@
 /* The codec of Parquet, read back by a reader of its own. */
 #include <errno.h>
 
-#include "format/parquet.h"
-#include "format/parquet_encode.h"
-#include "format/thrift.h"
+#include "format/parquet/encode.h"
+#include "format/parquet/parquet.h"
+#include "format/parquet/thrift.h"
 #include "format/zstd.h"
 
 #include "../lib/random.h"

@@ -8,7 +8,7 @@
 
 #include <kbarman/device.h>
 
-#include "record/short_waits.h"
+#include "record/recorder/short_waits.h"
 
 #include "../lib/random.h"
 #include "../lib/tap.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "../lib/tap.h"
-#include "analysis/slices.h"
+#include "analysis/time/slices.h"
 
 #define S	INT64_C(1000000000)
 

@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include "../lib/tap.h"
-#include "analysis/handlers.h"
-#include "analysis/irq_names.h"
-#include "analysis/task_cpus.h"
-#include "analysis/arrows.h"
-#include "record/idle_table.h"
+#include "analysis/time/handlers.h"
+#include "analysis/facts/irq_names.h"
+#include "analysis/time/task_cpus.h"
+#include "analysis/time/arrows.h"
+#include "record/recorder/idle_table.h"
 #include "detail_capture.h"
-#include "record/irq_table.h"
+#include "record/recorder/irq_table.h"
 
 static struct kb_event about(uint8_t what, uint32_t core, uint32_t id)
 {

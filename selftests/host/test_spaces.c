@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sym/spaces.h"
+#include "sym/unwind/spaces.h"
 
 #include "../lib/random.h"
 #include "../lib/tap.h"

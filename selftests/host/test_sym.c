@@ -13,7 +13,7 @@
 #include <kbarman/symbol.h>
 
 #include "../lib/tap.h"
-#include "analysis/sample_queue.h"
+#include "analysis/samples/sample_queue.h"
 
 #define TASK	42
 #define JIT	0x7000000000UL

@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "../lib/tap.h"
-#include "sym/answer.h"
-#include "sym/decode.h"
-#include "sym/demangle.h"
-#include "sym/elf.h"
-#include "sym/jitdump_file.h"
-#include "sym/perfmap.h"
+#include "sym/elf/elf.h"
+#include "sym/image/decode.h"
+#include "sym/jit/jitdump_file.h"
+#include "sym/jit/perfmap.h"
+#include "sym/names/demangle.h"
+#include "sym/question/answer.h"
 
 struct bytes {
 	const uint8_t *at;

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "../lib/tap.h"
-#include "sym/debugfile.h"
-#include "sym/elf.h"
-#include "sym/elf_unwind.h"
-#include "sym/minidebug.h"
+#include "sym/elf/elf.h"
+#include "sym/elf/minidebug.h"
+#include "sym/elf/unwind.h"
+#include "sym/image/debugfile.h"
 
 static char directory[] = "/tmp/kbarman-debug-XXXXXX";
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "../lib/tap.h"
-#include "sym/demangle.h"
+#include "sym/names/demangle.h"
 
 static struct kb_demangler demangler;
 

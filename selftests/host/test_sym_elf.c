@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "../lib/tap.h"
-#include "sym/elf.h"
+#include "sym/elf/elf.h"
 
 static char directory[] = "/tmp/kbarman-elf-XXXXXX";
 

@@ -16,8 +16,8 @@
 #include <kbarman/symbol.h>
 
 #include "../lib/tap.h"
-#include "sym/file_id.h"
-#include "sym/namesakes.h"
+#include "sym/files/file_id.h"
+#include "sym/files/namesakes.h"
 
 #define BASE	0x10000000UL	/* where task 1 has the program, task 2 twice that, ... */
 

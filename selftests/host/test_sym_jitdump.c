@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "../lib/tap.h"
-#include "sym/elf_data.h"
-#include "sym/jitdump.h"
-#include "sym/jitdump_file.h"
+#include "sym/jit/jitdump.h"
+#include "sym/jit/jitdump_file.h"
+#include "sym/tables/elf_data.h"
 
 /* ---- a dump ---- */
 

@@ -6,7 +6,7 @@
 #include <zlib.h>
 
 #include "../lib/tap.h"
-#include "sym/kallsyms.h"
+#include "sym/tables/kallsyms.h"
 
 static const char text[] =
 	"0000000000000000 A fixed_percpu_data\n"

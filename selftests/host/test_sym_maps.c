@@ -9,7 +9,7 @@
 #include <kbarman/tasks.h>
 
 #include "../lib/tap.h"
-#include "sym/maps.h"
+#include "sym/tasks/maps.h"
 
 
 enum { MOST_ROWS = 65536 };

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../lib/tap.h"
-#include "sym/perfmap.h"
+#include "sym/jit/perfmap.h"
 
 static const char text[] =
 	"1000 100 first\n"

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "../lib/tap.h"
-#include "sym/elf.h"
+#include "sym/elf/elf.h"
 
 static char directory[] = "/tmp/kbarman-plt-XXXXXX";
 

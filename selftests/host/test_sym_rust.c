@@ -17,7 +17,7 @@
 #include <libiberty/demangle.h>
 
 #include "../lib/random.h"
-#include "sym/demangle_rust.h"
+#include "sym/names/demangle_rust.h"
 
 #define NAMES	200000
 #define DEPTH	4

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "../lib/tap.h"
-#include "sym/symtab_fill.h"
+#include "sym/tables/symtab_fill.h"
 
 #define UNLIMITED	KB_SYMTAB_NO_LIMIT
 

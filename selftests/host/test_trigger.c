@@ -7,8 +7,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "analysis/late_waits.h"
-#include "analysis/wakeups.h"
+#include "analysis/latency/late_waits.h"
+#include "analysis/latency/wakeups.h"
 #include "trigger/detector.h"
 #include "trigger/moments.h"
 #include "trigger/pressure.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/turns.h"
+#include "analysis/samples/turns.h"
 
 #include "../lib/tap.h"
 

@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "../lib/tap.h"
-#include "sym/answer.h"
-#include "sym/decode.h"
-#include "sym/elf.h"
-#include "sym/elf_tables.h"
-#include "sym/elf_unwind.h"
+#include "sym/elf/elf.h"
+#include "sym/elf/tables.h"
+#include "sym/elf/unwind.h"
+#include "sym/image/decode.h"
+#include "sym/question/answer.h"
 
 struct bytes {
 	uint8_t *data;

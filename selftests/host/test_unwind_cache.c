@@ -15,12 +15,12 @@
 #include <unistd.h>
 
 #include "../lib/tap.h"
-#include "sym/elf.h"
-#include "sym/elf_unwind.h"
-#include "sym/file_id.h"
-#include "sym/question.h"
-#include "sym/unwind_cache.h"
-#include "sym/unwind_file.h"
+#include "sym/elf/elf.h"
+#include "sym/elf/unwind.h"
+#include "sym/files/file_id.h"
+#include "sym/question/question.h"
+#include "sym/unwind/cache.h"
+#include "sym/unwind/file.h"
 
 static char folder[] = "/tmp/kbarman-unwind-cache-XXXXXX";
 static char program[128], home[128], entries[256], entry[768];

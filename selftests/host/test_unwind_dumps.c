@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "../lib/tap.h"
-#include "sym/answer.h"
-#include "sym/decode.h"
-#include "sym/question.h"
-#include "sym/unwind_dumps.h"
+#include "sym/image/decode.h"
+#include "sym/question/answer.h"
+#include "sym/question/question.h"
+#include "sym/unwind/dumps.h"
 
 /*
  * Of a trampoline of CPython 3.13 on amd64, 11 bytes: it takes 8 bytes of the stack, calls, gives

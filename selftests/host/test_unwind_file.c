@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 #include "../lib/tap.h"
-#include "sym/elf.h"
-#include "sym/elf_unwind.h"
-#include "sym/file_id.h"
-#include "sym/question.h"
-#include "sym/unwind_file.h"
+#include "sym/elf/elf.h"
+#include "sym/elf/unwind.h"
+#include "sym/files/file_id.h"
+#include "sym/question/question.h"
+#include "sym/unwind/file.h"
 
 #define NOBODY	65534
 

@@ -28,8 +28,8 @@
 #include "../lib/shadow.h"
 #include "../lib/tap.h"
 #include "base/array.h"
-#include "sym/elf.h"
-#include "sym/elf_unwind.h"
+#include "sym/elf/elf.h"
+#include "sym/elf/unwind.h"
 
 #ifndef EM_RISCV	/* older <elf.h> */
 #define EM_RISCV	243

@@ -14,7 +14,7 @@
 
 #include "../lib/tap.h"
 #include "base/array.h"
-#include "sym/elf_unwind.h"
+#include "sym/elf/unwind.h"
 
 #define MAX_COLUMNS	40
 #define UNKNOWN		255	/* a column that no rule of ours has */

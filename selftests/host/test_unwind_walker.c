@@ -22,8 +22,8 @@
 #include "../lib/shadow.h"
 #include "../lib/tap.h"
 #include "base/array.h"
-#include "sym/elf.h"
-#include "sym/elf_unwind.h"
+#include "sym/elf/elf.h"
+#include "sym/elf/unwind.h"
 #include "unwind/walker.h"
 
 #ifdef __x86_64__

@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "base/eight.h"
-#include "base/utf8.h"
+#include "base/text/eight.h"
+#include "base/text/utf8.h"
 
 #include "../lib/random.h"
 #include "../lib/tap.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/waiting.h"
+#include "record/recorder/waiting.h"
 
 #include "../lib/random.h"
 #include "../lib/tap.h"

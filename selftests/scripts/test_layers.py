@@ -52,6 +52,14 @@ TREES = {
 # The folders in a folder, from the bottom up, a row in each string; ".": its own files and its public
 # headers, which are below all others if they are in no row.
 ROOMS = {
+    "user/lib/base": ["io", "text"],
+    "user/lib/format": ["annotate barman parquet tptp"],
+    "user/lib/sym": ["files", "tables tasks", "question", "names elf jit", "lines", "image",
+                     "unwind symbolizer"],
+    "user/lib/analysis": ["facts", "trace", "time", "samples latency columns", "diff report"],
+    "user/lib/export": ["arm html openmetrics otlp parquet text traces viewers", "diff"],
+    "user/lib/record": ["device merge perf", "recorder"],
+    "user/cli": ["base", "net session", "diff dump record report script stat", "query", "."],
 }
 
 PUBLIC = "user/include/kbarman"
@@ -217,7 +225,9 @@ class Source:
             if not path.startswith(self.tree + "/"):
                 continue
             for name in sorted(self.functions(path, ";")):
-                if name in defined and not self.is_at_home(path, defined[name]):
+                # a verb's function is declared with all others
+                if name in defined and not name.startswith("cmd_") and \
+                        not self.is_at_home(path, defined[name]):
                     yield f"{name}() of {path} is in {defined[name]}"
 
 
@@ -295,15 +305,22 @@ def files_make_no_circle_by_their_calls(tmp):  # pylint: disable=unused-argument
     none(circles(Source(ROOT, "kmod").calls("kmod/")))
 
 
-def each_folder_of_the_module_begins_with_a_header_that_says_what_is_there(tmp):  # pylint: disable=unused-argument
+def each_folder_begins_with_a_header_that_says_what_is_there(tmp):  # pylint: disable=unused-argument
+    none(f"{folder}: {len(found)} headers with '{name}/: …': {' '.join(found)}"
+         for folder, name, found in said_of_folders(ROOT) if len(found) != 1)
+
+
+def said_of_folders(root):
+    """Each folder with C files, its name, and the headers in it that say what is there."""
     folders = collections.defaultdict(list)
-    for path in Source(ROOT, "kmod").text:
-        if path.count("/") == 2 and not path.startswith(("kmod/uapi/", "kmod/compat/")):
-            with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-                folder = path.split("/")[1]
-                folders[folder] += [path] * (f"\n * {folder}/: " in file.read())
-    none(f"kmod/{folder}/ has {len(found)} headers with '{folder}/: …'"
-         for folder, found in folders.items() if len(found) != 1 or not found[0].endswith(".h"))
+    for path in sorted(Source(root, "user").text | Source(root, "kmod").text):
+        folder = os.path.dirname(path)
+        if folder not in ("kmod", "kmod/uapi", "kmod/compat", PUBLIC, "user/examples"):
+            name = re.sub(r"^(?:kmod|user/lib|user)/", "", folder)
+            with open(os.path.join(root, path), encoding="utf-8") as file:
+                begins = re.match(r"[^\n]*\n/\*\n \* " + name + r"/: ", file.read())
+            folders[folder, name] += [path] * (bool(begins) and path.endswith(".h"))
+    return [(folder, name, found) for (folder, name), found in folders.items()]
 
 
 def each_include_is_found_in_one_place(tmp):  # pylint: disable=unused-argument
@@ -312,7 +329,7 @@ def each_include_is_found_in_one_place(tmp):  # pylint: disable=unused-argument
 
 MAKES_FILES = re.compile(r'\bO_CREAT\b|\bcreat\(|\b(?:fopen|freopen|gzopen)\([^;"]*,\s*"[wa]')
 # It makes files; the sandbox refuses to make some.
-MAY_MAKE_FILES = "user/lib/base/create.c", "user/cli/sandbox.c"
+MAY_MAKE_FILES = "user/lib/base/io/create.c", "user/cli/base/sandbox.c"
 
 
 def files_are_made_where_no_link_leads(tmp):  # pylint: disable=unused-argument
@@ -325,7 +342,7 @@ def files_are_made_where_no_link_leads(tmp):  # pylint: disable=unused-argument
 
 CONNECTS = re.compile(r"\b(?:bind|connect|listen|getaddrinfo|curl_\w+)[ \t]*\(")
 # live connections of `convert`, the program that pushes, and the listener for Annotate clients
-MAY_CONNECT = "user/cli/connect.c", "user/cli/serve.c", "user/lib/record/annotate_server.c"
+MAY_CONNECT = "user/cli/net/connect.c", "user/cli/net/serve.c", "user/lib/record/device/annotate_server.c"
 
 
 def networks_are_reached_from_few_files(tmp):  # pylint: disable=unused-argument
@@ -393,6 +410,76 @@ def functions_that_tests_name_are_there(tmp):  # pylint: disable=unused-argument
     assert len(named) > 60, named
     none(f"{path}: {name}()" for path, name in named
          if not re.search(rf"^(?:static |[a-z])[^;=()]*\b{name}\(", source, re.M))
+
+
+MOST_FILES = 40
+
+
+def crowded(root):
+    """Folders of the module, of the library and the tool that have too many files to look through."""
+    return [f"{os.path.relpath(where, root)}: {len(names)} files"
+            for top in ("kmod", "user") for where, _, names in os.walk(os.path.join(root, top))
+            if len(names) > MOST_FILES and not where.endswith("__pycache__")]
+
+
+def no_folder_has_more_files_than_one_can_look_through(tmp):  # pylint: disable=unused-argument
+    none(crowded(ROOT))
+
+
+def folders_make_no_circle_by_their_calls(tmp):  # pylint: disable=unused-argument
+    source = Source(ROOT, "user")
+    for top in ("user/lib/", "user/cli/"):
+        graph = collections.defaultdict(set)
+        for path, others in source.calls(top).items():
+            here = os.path.dirname(path)
+            graph[here] |= {os.path.dirname(other) for other in others} - {here}
+        none(circles(graph))
+
+
+# The name of a parameter: behind its type, or in the brackets of a pointer to a function.
+CALLED = re.compile(r"\(\s*\*\s*(?:const\s+)?(\w+)\s*\)\s*\(|[\s*](\w+)\s*(?:\[[^\]]*\]\s*)*$")
+TYPES = {"int", "long", "char", "short", "unsigned", "void"}
+
+
+def parameters(arguments):
+    """The names of the parameters between the brackets of a function; None for one without a name."""
+    depth, texts = 0, [""]
+    for letter in re.sub(r"__attribute__\s*\(\(.*?\)\)\)?", "", arguments, flags=re.S):
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if letter == "," and not depth:
+            texts.append("")
+        else:
+            texts[-1] += letter
+    found = [CALLED.search(" " + text.strip()) for text in texts]
+    names = [match and (match.group(1) or match.group(2)) for match in found]
+    return [None if name in TYPES else name for name in names]
+
+
+def differing_parameters(source, tree):
+    """Functions whose parameters have other names in the header than in the source."""
+    found = {"{": collections.defaultdict(set), ";": collections.defaultdict(set)}
+    for path, text in sorted(source.text.items()):
+        if not path.startswith(tree + "/"):
+            continue
+        text = STRING.sub('""', text)
+        for match in FUNCTION.finditer(text):
+            end = behind_brackets(text, match.end())
+            if end in found and (end == "{" or path.endswith(".h")):
+                depth, at = 1, match.end()
+                while depth and at < len(text):
+                    depth += {"(": 1, ")": -1}.get(text[at], 0)
+                    at += 1
+                found[end][match.group(1)].add((path, tuple(parameters(text[match.end():at - 1]))))
+    for name in sorted(found["{"].keys() & found[";"].keys()):
+        for header, declared in sorted(found[";"][name], key=str):
+            for path, defined in sorted(found["{"][name], key=str):
+                if declared != defined:
+                    yield f"{name}() of {path}: {declared} in {header}, {defined} in the source"
+
+
+def parameters_have_one_name_in_header_and_source(tmp):  # pylint: disable=unused-argument
+    for tree in TREES:
+        none(differing_parameters(Source(ROOT, tree), tree))
 
 
 # ---- whether it would find what it looks for ----
@@ -486,6 +573,27 @@ def a_function_declared_round_the_layers_is_found(tmp):
         "user/lib/base/a.h": "void kb_f(int a,\n\t  int (*b)(void))\n\t__attribute__((cold));\n",
         "user/lib/sym/a.c": "void kb_f(int a, int (*b)(void))\n{\n}\n"})
     assert list(source.misplaced()) == ["kb_f() of user/lib/base/a.h is in user/lib/sym/a.c"]
+
+
+def a_parameter_of_two_names_is_found(tmp):
+    source = plant(tmp, {
+        "user/lib/base/a.h": "int kb_f(const char *name, void (*call)(void), int b[2]);\nvoid kb_g(void);\n",
+        "user/lib/base/a.c": "int kb_f(const char *text,\n\t void (*call)(void), int b[2])\n{\n}\n"
+                             "void kb_g(void)\n{\n}\n"})
+    assert [line.partition(" of ")[0] for line in differing_parameters(source, "user")] == ["kb_f()"]
+
+
+def a_crowded_folder_is_found(tmp):
+    plant(tmp, {f"user/lib/sym/a{i}.c": "" for i in range(MOST_FILES + 1)})
+    assert crowded(tmp) == ["user/lib/sym: 41 files"]
+
+
+def a_folder_that_says_nothing_is_found(tmp):
+    plant(tmp, {"user/lib/sym/elf/a.h": "/* L */\n/*\n * sym/elf/: all.\n */\n",
+                "user/lib/sym/elf/b.h": "/* L */\n/*\n * See sym/elf/: all.\n */\n",
+                "user/lib/export/c.h": "/* L */\n/* What export is. */\n"})
+    found = {folder: len(headers) for folder, _, headers in said_of_folders(tmp)}
+    assert found["user/lib/sym/elf"] == 1 and found["user/lib/export"] == 0
 
 
 def two_functions_of_one_name_are_found(tmp):

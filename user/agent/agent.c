@@ -15,18 +15,18 @@
 #include <kbarman/barman.h>
 #include <kbarman/cpulist.h>
 
-#include "agent.h"
-#include "base/clock.h"
-#include "base/disk.h"
-#include "base/hash.h"
-#include "boot.h"
-#include "config.h"
-#include "folder.h"
-#include "notify.h"
-#include "say.h"
+#include "agent/agent.h"
+#include "agent/boot.h"
+#include "agent/config.h"
+#include "agent/folder.h"
+#include "agent/notify.h"
+#include "agent/say.h"
 #include "agent/session.h"
-#include "state.h"
-#include "trigger_list.h"
+#include "agent/state.h"
+#include "agent/trigger_list.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/io/disk.h"
 
 #define CONFIG_MAX	(1 << 20)	/* bytes */
 #define AGENT_NICE	(-10)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * agent/: kbarmand, which records all the time and knows nothing of names and symbols: sessions as
+ * its configuration says, the folder of files, and how it tells others of itself.
+ *
  * The agent: sessions as its configuration says, from the begin to a signal. One poll() waits for
  * the buffers and for signals: SIGTERM and SIGINT end the agent, SIGHUP lets it read its configuration
  * again, SIGUSR1 begins a new file in each session.

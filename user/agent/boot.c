@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "boot.h"
-#include "say.h"
+#include "agent/boot.h"
+#include "agent/say.h"
 #include "agent/session.h"
 
 #define SESSIONS	32	/* the module has no more */

@@ -3,7 +3,7 @@
 #ifndef KB_AGENT_BOOT_H
 #define KB_AGENT_BOOT_H
 
-#include "folder.h"
+#include "agent/folder.h"
 
 /*
  * Ends that recording, if there is one and nobody has it, and writes what it has as a capture of the

@@ -9,15 +9,15 @@
 #include <kbarman/cpulist.h>
 #include <kbarman/perf_events.h>
 
+#include "agent/config.h"
+#include "agent/trigger_list.h"
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/disk.h"
 #include "base/duration.h"
 #include "base/hash.h"
-#include "base/size.h"
-#include "config.h"
-#include "record/source_words.h"
-#include "trigger_list.h"
+#include "base/io/disk.h"
+#include "base/text/size.h"
+#include "record/device/source_words.h"
 
 #define USUAL_SOURCES	(KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE | KBARMAN_SOURCE_MARKS)
 #define RING_BYTES	(UINT64_C(1) << 20)

@@ -11,13 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/folder.h"
+#include "agent/say.h"
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/create.h"
-#include "base/disk.h"
+#include "base/io/create.h"
+#include "base/io/disk.h"
 #include "base/thread.h"
-#include "folder.h"
-#include "say.h"
 
 #define PART		".part"
 #define WHOLE		".cap"

@@ -16,7 +16,7 @@
 
 #include <kbarman/error.h>
 
-#include "config.h"
+#include "agent/config.h"
 
 struct agent_file {
 	char name[NAME_MAX + 1];

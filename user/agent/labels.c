@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/labels.h"
 #include "base/array.h"
-#include "labels.h"
 
 #define TEXT_BYTES	4096
 

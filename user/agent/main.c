@@ -5,8 +5,8 @@
 
 #include <kbarman/version.h>
 
-#include "agent.h"
-#include "config.h"
+#include "agent/agent.h"
+#include "agent/config.h"
 
 static const char usage[] =
 	"usage: kbarmand [--config FILE] [--keep]\n"

@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "notify.h"
+#include "agent/notify.h"
 
 #define KEPT_FIRST	3		/* the first descriptor that a manager passes */
 #define KEPT_MAX	64

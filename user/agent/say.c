@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
-#include "say.h"
+#include "agent/say.h"
+#include "base/text/utf8.h"
 
 void agent_say(enum agent_level level, const char *format, ...)
 {

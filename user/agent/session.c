@@ -11,12 +11,12 @@
 #include <kbarman/kernel_maps.h>
 #include <kbarman/perf_events.h>
 
-#include "base/clock.h"
-#include "notify.h"
-#include "record/event_plan.h"
-#include "record/source_words.h"
-#include "say.h"
+#include "agent/notify.h"
+#include "agent/say.h"
 #include "agent/session.h"
+#include "base/clock.h"
+#include "record/device/source_words.h"
+#include "record/perf/event_plan.h"
 
 #define ROUND_MS	1000		/* between two looks at the buffers, if nobody wakes the agent */
 #define WAIT_MS		500		/* before the first try to go on, doubled up to */

@@ -13,10 +13,10 @@
 #include <kbarman/device.h>
 #include <kbarman/recorder.h>
 
-#include "config.h"
-#include "folder.h"
-#include "labels.h"
-#include "watched.h"
+#include "agent/config.h"
+#include "agent/folder.h"
+#include "agent/labels.h"
+#include "agent/watched.h"
 
 struct agent_session {
 	struct agent_wanted wanted;

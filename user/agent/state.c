@@ -12,11 +12,11 @@
 #include <kbarman/out.h>
 #include <kbarman/version.h>
 
+#include "agent/say.h"
+#include "agent/state.h"
 #include "base/clock.h"
-#include "base/create.h"
-#include "base/json.h"
-#include "say.h"
-#include "state.h"
+#include "base/io/create.h"
+#include "base/text/json.h"
 
 #define OLD_NS		(60 * KB_NS_PER_S)	/* who has not written for so long hangs */
 #define RECENT_MS	15000			/* for so long a loss is trouble */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "folder.h"
+#include "agent/folder.h"
 #include "agent/session.h"
 
 struct agent_state {

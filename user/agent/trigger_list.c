@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trigger_list.h"
+#include "agent/trigger_list.h"
 
 int agent_triggers(struct kb_triggers **triggers, const char *list, struct kb_error *err)
 {

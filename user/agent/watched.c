@@ -3,10 +3,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/say.h"
+#include "agent/trigger_list.h"
+#include "agent/watched.h"
 #include "base/clock.h"
-#include "say.h"
-#include "trigger_list.h"
-#include "watched.h"
 
 #define UNSEEN_MS	60000		/* between two messages that moments may have been missed */
 

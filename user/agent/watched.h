@@ -11,8 +11,8 @@
 
 #include <kbarman/trigger.h>
 
-#include "config.h"
-#include "folder.h"
+#include "agent/config.h"
+#include "agent/folder.h"
 
 struct agent_moments {			/* zeroed: none */
 	const char *session;		/* its name */

@@ -12,8 +12,8 @@
 #include <kbarman/event.h>
 #include <uapi/barman_v2.h>
 
-#include "cli.h"
-#include "record/mark_device.h"
+#include "cli/base/cli.h"
+#include "record/device/mark_device.h"
 
 enum { OPTION_NAME = 256, OPTION_END, OPTION_COLOUR, OPTION_DELTA };
 

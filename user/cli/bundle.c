@@ -8,11 +8,11 @@
 
 #include <kbarman/trace.h>
 
-#include "cli.h"
-#include "decoder.h"
-#include "sandbox.h"
-#include "sym/bundle.h"
-#include "symbols.h"
+#include "cli/base/cli.h"
+#include "cli/base/decoder.h"
+#include "cli/base/sandbox.h"
+#include "cli/base/symbols.h"
+#include "sym/symbolizer/bundle.h"
 
 static const struct cli_option options[] = {
 	SYMBOLS_OPTIONS,

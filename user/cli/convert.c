@@ -17,17 +17,17 @@
 #include <kbarman/export.h>
 #include <kbarman/tptp.h>
 
-#include "analysis/trace_parts.h"
-#include "base/out_packet.h"
-#include "cli.h"
-#include "export/annotate_side.h"
-#include "sym/side.h"
-#include "connect.h"
-#include "directory.h"
-#include "filters.h"
-#include "sandbox.h"
-#include "serve.h"
-#include "symbols.h"
+#include "analysis/trace/parts.h"
+#include "base/io/out_packet.h"
+#include "cli/base/cli.h"
+#include "cli/base/directory.h"
+#include "cli/base/filters.h"
+#include "cli/base/sandbox.h"
+#include "cli/base/symbols.h"
+#include "cli/net/connect.h"
+#include "cli/net/serve.h"
+#include "export/arm/annotate_side.h"
+#include "sym/files/side.h"
 
 #define TPTP_PORT	"10002"	/* of TPTP's Agent Controller */
 #define NEGOTIATION_MS	2000

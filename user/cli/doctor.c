@@ -22,12 +22,12 @@
 #include <kbarman/version.h>
 
 #include "base/array.h"
-#include "base/utf8.h"
-#include "cli.h"
-#include "fact_lines.h"
-#include "sessions.h"
-#include "sources.h"
-#include "sandbox.h"
+#include "base/text/utf8.h"
+#include "cli/base/cli.h"
+#include "cli/base/fact_lines.h"
+#include "cli/base/sandbox.h"
+#include "cli/session/sessions.h"
+#include "cli/session/sources.h"
 
 #define DISK_LOW	(256ULL << 20)
 #define LOW_RATE	1000		/* samples a second: what record takes by itself */

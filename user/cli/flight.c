@@ -19,10 +19,10 @@
 #include <kbarman/device.h>
 
 #include "base/array.h"
-#include "base/create.h"
-#include "cli.h"
-#include "fact_lines.h"
-#include "sessions.h"
+#include "base/io/create.h"
+#include "cli/base/cli.h"
+#include "cli/base/fact_lines.h"
+#include "cli/session/sessions.h"
 
 #define WORDS_MAX	256
 #define BEGIN_MS	20000		/* limit from the start to the first record */

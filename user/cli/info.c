@@ -13,20 +13,20 @@
 #include <kbarman/names.h>
 #include <kbarman/trace.h>
 
-#include "analysis/counted.h"
-#include "analysis/recorded.h"
-#include "analysis/stops.h"
-#include "analysis/triggered.h"
+#include "analysis/facts/counted.h"
+#include "analysis/facts/recorded.h"
+#include "analysis/facts/stops.h"
+#include "analysis/facts/triggered.h"
 #include "base/array.h"
-#include "base/utf8.h"
-#include "cli.h"
-#include "fact_lines.h"
-#include "per_core.h"
-#include "sandbox.h"
-#include "sym/bundle.h"
-#include "sym/kernel.h"
-#include "sym/side.h"
-#include "trigger_lines.h"
+#include "base/text/utf8.h"
+#include "cli/base/cli.h"
+#include "cli/base/fact_lines.h"
+#include "cli/base/sandbox.h"
+#include "cli/base/trigger_lines.h"
+#include "cli/session/per_core.h"
+#include "sym/files/side.h"
+#include "sym/symbolizer/bundle.h"
+#include "sym/symbolizer/kernel.h"
 
 #define NR_TYPES	(KB_EVENT_HALT + 1)
 

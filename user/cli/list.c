@@ -11,10 +11,10 @@
 #include <kbarman/metrics.h>
 #include <kbarman/perf_events.h>
 
-#include "cli.h"
-#include "fact_lines.h"
-#include "record/perf_probe.h"
-#include "sessions.h"
+#include "cli/base/cli.h"
+#include "cli/base/fact_lines.h"
+#include "cli/session/sessions.h"
+#include "record/perf/probe.h"
 
 enum { OPTION_ALL = 256, OPTION_SESSIONS, OPTION_METRICS };
 

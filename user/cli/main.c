@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "cli/base/cli.h"
 
 static const struct cli_verb verbs[] = {
 	{ "annotate", cmd_annotate, "write a mark into the running recording" },

@@ -9,12 +9,12 @@
 
 #include <kbarman/trace.h>
 
-#include "cli.h"
-#include "merge_machines.h"
-#include "record/merge_captures.h"
-#include "sandbox.h"
-#include "sides.h"
-#include "symbols.h"
+#include "cli/base/cli.h"
+#include "cli/base/sandbox.h"
+#include "cli/base/sides.h"
+#include "cli/base/symbols.h"
+#include "cli/merge_machines.h"
+#include "record/merge/captures.h"
 
 #define WINDOWS_BYTES	((size_t)16 << 20)	/* of all inputs together, if possible */
 

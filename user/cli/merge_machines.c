@@ -11,11 +11,11 @@
 
 #include <kbarman/trace.h>
 
-#include "base/json.h"
-#include "cli.h"
+#include "base/text/json.h"
+#include "cli/base/cli.h"
+#include "cli/base/sandbox.h"
+#include "cli/merge_machines.h"
 #include "export/machines.h"
-#include "merge_machines.h"
-#include "sandbox.h"
 
 #define TEXT	48	/* bytes of a time */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "cli/base/cli.h"
 
 /* The program @name beside the tool. False: it is not known where that is. */
 static bool beside(const char *name, char path[PATH_MAX])

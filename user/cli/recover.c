@@ -12,11 +12,11 @@
 
 #include <kbarman/barman.h>
 
-#include "analysis/recorded.h"
-#include "cli.h"
-#include "analysis/capture_tables.h"
-#include "sandbox.h"
-#include "sides.h"
+#include "analysis/facts/capture_tables.h"
+#include "analysis/facts/recorded.h"
+#include "cli/base/cli.h"
+#include "cli/base/sandbox.h"
+#include "cli/base/sides.h"
 
 #define PARTIAL		".partial"	/* suffix of the file while record runs */
 

@@ -6,10 +6,10 @@
 #include <kbarman/version.h>
 #include <uapi/kbarman.h>
 
-#include "cli.h"
-#include "fact_lines.h"
-#include "formats.h"
-#include "sandbox.h"
+#include "cli/base/cli.h"
+#include "cli/base/fact_lines.h"
+#include "cli/base/sandbox.h"
+#include "cli/dump/formats.h"
 
 static const struct cli_option options[] = {
 	{ 'j', "json", NULL, "also print what this build can do, one JSON object per line" },

@@ -11,11 +11,11 @@
 #include <kbarman/export.h>
 #include <kbarman/trace.h>
 
-#include "base/whole.h"
-#include "cli/cli.h"
-#include "cli/sandbox.h"
-#include "export/parca.h"
-#include "export/pprof.h"
+#include "base/io/whole.h"
+#include "cli/base/cli.h"
+#include "cli/base/sandbox.h"
+#include "export/otlp/parca.h"
+#include "export/viewers/pprof.h"
 #include "push/encode.h"
 
 /* Both processes are one program, so the form is that of its memory. */

@@ -11,7 +11,7 @@
 
 #include <kbarman/symbol.h>
 
-#include "export/otlp.h"
+#include "export/otlp/otlp.h"
 #include "push/request.h"
 
 struct push_encoder {

@@ -11,7 +11,7 @@
 #include <kbarman/version.h>
 
 #include "base/array.h"
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 #include "push/http.h"
 
 #define BODY_MAX	(64U << 10)

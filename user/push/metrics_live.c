@@ -11,10 +11,10 @@
 #include <kbarman/recorder.h>
 
 #include "base/clock.h"
-#include "cli/absent.h"
-#include "cli/cli.h"
-#include "cli/sessions.h"
-#include "cli/sources.h"
+#include "cli/base/cli.h"
+#include "cli/session/absent.h"
+#include "cli/session/sessions.h"
+#include "cli/session/sources.h"
 #include "push/metrics_live.h"
 
 #define SETTLE_MS	2	/* in which a record that has its time is written */

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/whole.h"
-#include "cli/cli.h"
-#include "cli/sandbox.h"
+#include "base/io/whole.h"
+#include "cli/base/cli.h"
+#include "cli/base/sandbox.h"
 #include "push/metrics_live.h"
 #include "push/metrics_read.h"
 

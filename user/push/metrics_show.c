@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/cli.h"
-#include "cli/sandbox.h"
-#include "cli/serve.h"
+#include "cli/base/cli.h"
+#include "cli/base/sandbox.h"
+#include "cli/net/serve.h"
 #include "push/http_server.h"
 #include "push/metrics_read.h"
 #include "push/metrics_show.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* http.h in a build that has no header of libcurl, or can't open libraries: nothing is sent. */
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 #include "push/http.h"
 
 int push_http_open(struct push_http **out, const struct push_http_options *options)

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of `kbarman push` pass to each other. */
+/*
+ * push/: kbarman-push: a process that encodes captures (encode.h), sending (send.h, http.h), what
+ * could not be sent (spool.h), and metrics for Prometheus (metrics_show.h).
+ *
+ * What the parts of `kbarman push` pass to each other.
+ */
 #ifndef KBARMAN_PUSH_REQUEST_H
 #define KBARMAN_PUSH_REQUEST_H
 

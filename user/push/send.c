@@ -16,8 +16,8 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "cli/cli.h"
-#include "export/otlp_answer.h"
+#include "cli/base/cli.h"
+#include "export/otlp/answer.h"
 #include "push/send.h"
 
 #define FIRST_PAUSE_MS	500

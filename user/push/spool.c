@@ -14,10 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/create.h"
 #include "base/hash.h"
-#include "base/whole.h"
-#include "cli/cli.h"
+#include "base/io/create.h"
+#include "base/io/whole.h"
+#include "cli/base/cli.h"
 #include "push/spool.h"
 
 #define SUFFIX		".request"

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrays of fixed length, and arrays that grow. */
+/*
+ * base/: what knows of no format: arrays and tables in memory, hashes, a heap, clocks, options of
+ * functions, threads, large numbers. Beside it are input and output (base/io/) and text
+ * (base/text/). Everything in the library may include it, and it includes nothing else but the
+ * public headers of its own.
+ *
+ * Arrays of fixed length, and arrays that grow.
+ */
 #ifndef KB_LIB_ARRAY_H
 #define KB_LIB_ARRAY_H
 

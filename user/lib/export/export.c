@@ -2,7 +2,7 @@
 /* The table of exports. */
 #include <string.h>
 
-#include "analysis/shown.h"
+#include "analysis/time/shown.h"
 #include "base/options.h"
 #include "export/list.h"
 

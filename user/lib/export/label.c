@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/eight.h"
-#include "base/utf8.h"
+#include "base/text/eight.h"
+#include "base/text/utf8.h"
 #include "export/label.h"
 
 static char plain_byte(uint8_t byte)

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The exports, one in each file: the file defines a struct kb_export, which export.c lists. */
+/*
+ * export/: a capture as another format, on top of codecs and names. list.h has all exports and
+ * run.h what each of them does; the rest here is what several share: numbers for tasks and call
+ * chains, labels, pairs of records, marks with an end.
+ *
+ * The exports, one in each file: the file defines a struct kb_export, which export.c lists.
+ */
 #ifndef KB_LIB_EXPORT_LIST_H
 #define KB_LIB_EXPORT_LIST_H
 

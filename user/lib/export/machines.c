@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "analysis/trace_inside.h"
+#include "analysis/trace/inside.h"
 #include "export/list.h"
 #include "export/machines.h"
-#include "format/barman_identity.h"
+#include "format/barman/identity.h"
 
 bool kb_machines_takes(const struct kb_export *format)
 {

@@ -9,7 +9,7 @@
 
 #include <kbarman/export.h>
 
-#include "analysis/wall.h"
+#include "analysis/facts/wall.h"
 
 #define KB_MACHINES_MAX	200U	/* numbers of processes have 31 bits: see PROCESSES of chrome.c */
 

@@ -3,7 +3,7 @@
 #ifndef KB_LIB_EXPORT_PAIRS_H
 #define KB_LIB_EXPORT_PAIRS_H
 
-#include "analysis/shown.h"
+#include "analysis/time/shown.h"
 
 struct kb_pairs {
 	struct kb_arrows wakeups;

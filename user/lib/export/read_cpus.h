@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "analysis/trace_inside.h"
+#include "analysis/trace/inside.h"
 
 struct kb_read_cpu {
 	bool known;		/* a switch was written */

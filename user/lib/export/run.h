@@ -5,7 +5,7 @@
 
 #include <kbarman/export.h>
 
-#include "analysis/shown.h"
+#include "analysis/time/shown.h"
 
 /* Pass a sentence to options->say, if that is set. */
 void kb_export_say(const struct kb_export_options *options, const char *format, ...)

@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "export/label.h"
 #include "export/stack_table.h"
-#include "sym/place.h"
+#include "sym/symbolizer/place.h"
 
 static const struct kb_frame nothing = {
 	.symbol = {

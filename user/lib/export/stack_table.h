@@ -16,7 +16,7 @@
 #include <kbarman/symbol.h>
 
 #include "base/table.h"
-#include "sym/elf_data.h"
+#include "sym/tables/elf_data.h"
 
 #define KB_STACK_TABLE_DEPTH	512	/* frames; further outer frames are left out */
 #define KB_STACK_TABLE_ROOT	0U

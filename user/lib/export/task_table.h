@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "analysis/trace_inside.h"
+#include "analysis/trace/inside.h"
 #include "base/table.h"
 
 struct kb_task_id {

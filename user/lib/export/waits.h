@@ -6,9 +6,9 @@
 #ifndef KB_LIB_WAITS_H
 #define KB_LIB_WAITS_H
 
-#include "analysis/sched.h"
+#include "analysis/time/sched.h"
+#include "analysis/time/shown.h"
 #include "export/stack_table.h"
-#include "analysis/shown.h"
 
 struct kb_waits {
 	struct kb_sched *sched;

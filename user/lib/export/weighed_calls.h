@@ -5,8 +5,8 @@
 
 #include <kbarman/export.h>
 
-#include "analysis/calltree.h"
-#include "analysis/offcpu.h"
+#include "analysis/samples/calltree.h"
+#include "analysis/samples/offcpu.h"
 
 /* The variants of these exports, which have one extension. */
 #define KB_WEIGHED_CALLS_FORMATS(extension)	\

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/create.h"
-#include "base/out_packet.h"
+#include "base/io/create.h"
+#include "base/io/out_packet.h"
 #include "base/table.h"
 #include "format/ctf.h"
 

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/out_packet.h"
+#include "base/io/out_packet.h"
 #include "base/thread.h"
 #include "format/gzip.h"
 

@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/in.h"
-#include "base/out_packet.h"
-#include "base/utf8.h"
+#include "base/io/in.h"
+#include "base/io/out_packet.h"
+#include "base/text/utf8.h"
 #include "format/heph_put.h"
 
 /* ---- writing ---- */

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * format/: codecs: bytes become messages, and messages bytes. No codec knows what another one's
+ * messages mean. Those of one file are here, with what several need: integers (wire.h, leb.h),
+ * protocol buffers, compression. Larger ones have folders of their own.
+ *
  * Integers in a byte stream, at any alignment and in either byte order. @swap: the stream's
  * byte order is not that of this machine. If @swap is a constant, the check costs nothing.
  */

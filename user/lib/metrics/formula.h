@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Formulas of metrics: values with bounds, and units. */
+/*
+ * metrics/: what counts say in relation to each other: published formulas (facts.h) with units and
+ * bounds. It is pure: it knows of no capture.
+ *
+ * Formulas of metrics: values with bounds, and units.
+ */
 #ifndef KB_LIB_METRICS_FORMULA_H
 #define KB_LIB_METRICS_FORMULA_H
 

@@ -9,7 +9,7 @@
 
 #include <signal.h>
 
-#include "analysis/trace_inside.h"
+#include "analysis/trace/inside.h"
 
 struct kb_place {
 	uint64_t position;	/* of a block: see barman_position() */
@@ -21,7 +21,7 @@ struct kb_places {
 	uint64_t records;
 	int64_t first, last;	/* ns: kb_trace_first(), kb_trace_last() */
 	uint64_t duration;	/* ns */
-	bool readings;		/* the first sample has no PC: see analysis/carry.h */
+	bool readings;		/* the first sample has no PC: see analysis/samples/carry.h */
 	struct kb_place *rows;
 	uint32_t nr;		/* 0: the capture has to be read from its beginning */
 	char *states;		/* of the timeline, by place */

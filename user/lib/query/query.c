@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/barman_identity.h"
+#include "format/barman/identity.h"
 #include "query/query.h"
 #include "query/query_inside.h"
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * query/: captures as virtual tables of SQLite. walks.h and query_walk.h make tables of records,
+ * lists.c of the header, lines.c of reports; places.h is where reading may begin. limits.c and
+ * vfs.c say what a question may do.
+ *
  * Captures as tables of SQLite: nothing is imported, a table reads the captures while a question is
  * answered. user/man/kbarman-query.1 has the tables. The database itself is empty and in memory.
  */

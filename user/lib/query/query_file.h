@@ -7,9 +7,9 @@
 
 #include <kbarman/names.h>
 
-#include "analysis/idle_states.h"
-#include "analysis/name_ids.h"
-#include "analysis/trace_inside.h"
+#include "analysis/facts/idle_states.h"
+#include "analysis/facts/name_ids.h"
+#include "analysis/trace/inside.h"
 #include "query/make_lines.h"
 #include "query/places.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* schema/schema_list.h for SQL, where it does not matter what Arrow and Parquet have. */
+/* schema/list.h for SQL, where it does not matter what Arrow and Parquet have. */
 #define LOCAL_TABLE(table, about)			TABLE(table, table, about)
 #define QUERY_TABLE(table, about)			TABLE(table, table, about)
 #define LOCAL						COLUMN
@@ -8,4 +8,4 @@
 #define QUERY(table, column, sql, about)		COLUMN(table, column, sql, NONE, about)
 #define LOCAL_END					END
 #define QUERY_END					END
-#include "schema/schema_list.h"
+#include "schema/list.h"

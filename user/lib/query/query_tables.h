@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables of schema/schema_list.h as SQL has them: how each is declared, and its columns by number,
+ * The tables of schema/list.h as SQL has them: how each is declared, and its columns by number,
  * QUERY_switches_blocked and the like.
  */
 #ifndef KB_LIB_QUERY_QUERY_TABLES_H

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analysis/late_waits.h"
-#include "analysis/origin.h"
+#include "analysis/latency/late_waits.h"
+#include "analysis/time/origin.h"
 #include "query/query_put.h"
 #include "query/walks.h"
 

@@ -5,8 +5,8 @@
 
 #include <kbarman/tiles.h>
 
-#include "analysis/origin.h"
-#include "analysis/task_cpus.h"
+#include "analysis/time/origin.h"
+#include "analysis/time/task_cpus.h"
 #include "query/query_put.h"
 #include "query/walks.h"
 

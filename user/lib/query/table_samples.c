@@ -5,8 +5,8 @@
 
 #include <kbarman/chain.h>
 
-#include "analysis/carry.h"
-#include "analysis/idle.h"
+#include "analysis/samples/carry.h"
+#include "analysis/time/idle.h"
 #include "query/query_put.h"
 #include "query/walks.h"
 
@@ -55,7 +55,7 @@ static void put_place(const struct query_walk *walk, struct sqlite3_context *con
 
 /* ---- weights ---- */
 
-/* Samples without a PC carry their counts to the next one with a PC: analysis/carry.h. */
+/* Samples without a PC carry their counts to the next one with a PC: analysis/samples/carry.h. */
 struct weights {
 	struct kb_carry *carry;		/* NULL: this capture has none */
 	bool seen;			/* a sample was read */
@@ -94,7 +94,7 @@ static uint64_t first_of(const struct kb_event *event)
 	return event->sample.nr_counters ? event->sample.counters[0] : KB_COUNTER_INVALID;
 }
 
-/* The same rules as those of the report: analysis/report_read.c. */
+/* The same rules as those of the report: analysis/report/read.c. */
 static int weigh(struct query_walk *walk)
 {
 	struct weights *weights = walk->state;

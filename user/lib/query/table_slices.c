@@ -5,7 +5,7 @@
 
 #include <kbarman/losses.h>
 
-#include "analysis/sched.h"
+#include "analysis/time/sched.h"
 #include "base/table.h"
 #include "query/query_put.h"
 #include "query/walks.h"

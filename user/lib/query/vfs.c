@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/temporary.h"
+#include "base/io/temporary.h"
 #include "query/query_inside.h"
 
 struct file {

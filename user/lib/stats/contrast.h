@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Two groups of values, and how sure it is that their means differ. */
+/*
+ * stats/: how sure a difference is: Student's distribution, two means beside each other, slices of
+ * one run, many comparisons at once. It is pure: numbers in, numbers out.
+ *
+ * Two groups of values, and how sure it is that their means differ.
+ */
 #ifndef KB_LIB_STATS_CONTRAST_H
 #define KB_LIB_STATS_CONTRAST_H
 

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/origin.h"
-#include "analysis/trace_parts.h"
-#include "analysis/wakeups.h"
+#include "analysis/latency/wakeups.h"
+#include "analysis/time/origin.h"
+#include "analysis/trace/parts.h"
 #include "base/array.h"
 #include "base/options.h"
 #include "trigger/detector.h"

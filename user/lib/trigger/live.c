@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/losses_read.h"
-#include "analysis/trace_parts.h"
-#include "format/barman_inside.h"
-#include "record/irq_table.h"
+#include "analysis/facts/losses_read.h"
+#include "analysis/trace/parts.h"
+#include "format/barman/inside.h"
+#include "record/recorder/irq_table.h"
 #include "trigger/live.h"
 #include "trigger/live_tasks.h"
 

@@ -6,7 +6,7 @@
 #ifndef KB_LIB_TRIGGER_LIVE_H
 #define KB_LIB_TRIGGER_LIVE_H
 
-#include "record/follow.h"
+#include "record/merge/follow.h"
 #include "trigger/detector.h"
 
 struct kb_live;

@@ -6,7 +6,7 @@
 #include <kbarman/latency.h>
 #include <kbarman/trigger.h>
 
-#include "analysis/wakeups.h"
+#include "analysis/latency/wakeups.h"
 
 /* @task waited; @waker: who woke it. */
 void kb_reason_wait(struct kb_fired *fired, const struct kb_latency_wait *wait, const char *task,

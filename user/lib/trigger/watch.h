@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Internals of a watch, shared by its files: watch.c reads and waits, watch_write.c writes. */
+/*
+ * trigger/: triggers: expressions (triggers.h), what finds their moments in records (detector.h), a
+ * running session as a walk over its records (live.h), and the watch that writes a capture of the
+ * time around each.
+ *
+ * Internals of a watch, shared by its files: watch.c reads and waits, watch_write.c writes.
+ */
 #ifndef KB_LIB_TRIGGER_WATCH_H
 #define KB_LIB_TRIGGER_WATCH_H
 

@@ -8,7 +8,7 @@
 
 #include <kbarman/recorder.h>
 
-#include "analysis/triggered.h"
+#include "analysis/facts/triggered.h"
 #include "base/clock.h"
 #include "trigger/triggers.h"
 #include "trigger/watch.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * unwind/: call chains without frame pointers. The tables of a file (functions.h) are compiled to
+ * rows (rows.h), and the walker follows them through the words that were kept of a stack. All of it
+ * is pure: it opens no file, and any table may be hostile.
+ *
  * Unwinds the stack of one sample: from registers and a sparse stack to the chain of functions
  * that called each other. A sparse stack has the words that can matter: those that point into
  * code or into the stack itself.

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The options that choose a part of a capture. All verbs that print or convert records have the same
+ * ones, and the rules are those of kbarman/filter.h.
+ */
+#ifndef KB_CLI_BASE_FILTERS_H
+#define KB_CLI_BASE_FILTERS_H
+
+#include <stdbool.h>
+
+#include <kbarman/cpulist.h>
+#include <kbarman/filter.h>
+
+#include "cli/base/cli.h"
+
+enum {
+	OPTION_FILTER_TASK = 0x2000, OPTION_FILTER_TID, OPTION_FILTER_TIME,
+};
+
+/* For a table of options. */
+#define FILTERS_OPTIONS \
+	{ 'C', "cpu", "LIST", "use only these CPUs, as in 0-3,8" }, \
+	{ OPTION_FILTER_TASK, "task", "NAME", "use only tasks with this name" }, \
+	{ OPTION_FILTER_TID, "tid", "ID", "use only this task, or the tasks of this process" }, \
+	{ OPTION_FILTER_TIME, "time", "FROM,TO", \
+	  "use only the time from FROM to TO since the start of the capture, as\n" \
+	  "in 1.5,1600ms, or by the clock: 14:03:07.2,14:03:09 (local), with a\n" \
+	  "date and a zone, or @SECONDS since 1970; either may be left out" }
+
+struct filters {
+	struct kb_filter how;		/* its members are set as options come */
+	char *text;			/* "task xz, cpu 0-3"; NULL: no option was given */
+	uint64_t cpus[KB_CPU_WORDS];
+};
+
+enum filters_taken {
+	FILTERS_OTHER,		/* it is none of these options */
+	FILTERS_TAKEN,
+	FILTERS_WRONG,		/* its value is wrong, a message says why */
+};
+
+/* Takes @option with its value, which must live as long as @filters. */
+enum filters_taken filters_take(struct filters *filters, int option, const char *value);
+
+/* The filter; NULL: no option was given. */
+const struct kb_filter *filters_get(const struct filters *filters);
+
+/* A zeroed struct may be released. */
+void filters_release(struct filters *filters);
+
+#endif

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+/* See sides.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "cli/base/cli.h"
+#include "cli/base/sides.h"
+#include "export/arm/annotate_side.h"
+#include "sym/symbolizer/bundle.h"
+
+static const char *const suffixes[] = { ".kallsyms", KB_BUNDLE_SUFFIX, ANNOTATE_SIDE_SUFFIX };
+
+#define NR_SUFFIXES	(ARRAY_SIZE(suffixes))
+
+void side_remove(const char *capture, const char *suffix)
+{
+	char *path;
+
+	if (asprintf(&path, "%s%s", capture, suffix) < 0)
+		return;
+	if (unlink(path) && errno != ENOENT)
+		cli_warn("%s belongs to another capture and can't be removed: %s", path,
+			 strerror(errno));
+	free(path);
+}
+
+void sides_remove(const char *capture)
+{
+	for (size_t i = 0; i < NR_SUFFIXES; i++)
+		side_remove(capture, suffixes[i]);
+}
+
+static uint64_t bytes_of(const char *capture, const char *suffix)
+{
+	struct stat st;
+	uint64_t bytes = 0;
+	char *path;
+
+	if (asprintf(&path, "%s%s", capture, suffix) < 0)
+		return 0;
+	if (!lstat(path, &st) && st.st_nlink == 1)
+		bytes = (uint64_t)st.st_blocks * 512;
+	free(path);
+	return bytes;
+}
+
+uint64_t sides_bytes(const char *capture)
+{
+	uint64_t bytes = bytes_of(capture, "");
+
+	for (size_t i = 0; i < NR_SUFFIXES; i++)
+		bytes += bytes_of(capture, suffixes[i]);
+	return bytes;
+}
+
+static void copy(FILE *in, const char *source, const char *path)
+{
+	struct cli_output out;
+	char piece[65536];
+	size_t length;
+
+	if (cli_output_open_private(&out, path))
+		return;
+	while ((length = fread(piece, 1, sizeof(piece), in)))
+		fwrite(piece, 1, length, out.stream);
+	if (ferror(in)) {
+		cli_warn("can't read %s: its content will be missing", source);
+		cli_output_abandon(&out);
+	} else {
+		cli_output_commit(&out);
+	}
+}
+
+void sides_copy(const char *from, const char *to)
+{
+	for (size_t i = 0; i < NR_SUFFIXES; i++) {
+		char *source = NULL, *path = NULL;
+		FILE *in = NULL;
+
+		side_remove(to, suffixes[i]);
+		if (asprintf(&source, "%s%s", from, suffixes[i]) < 0)
+			source = NULL;
+		if (asprintf(&path, "%s%s", to, suffixes[i]) < 0)
+			path = NULL;
+		if (source && path)
+			in = fopen(source, "re");
+		if (in) {
+			copy(in, source, path);
+			fclose(in);
+		}
+		free(source);
+		free(path);
+	}
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cli/report/: kbarman report: options, and JSON. The text for people is the library's.
+ *
+ * What `kbarman report` prints, and how. report.c reads the options, the library makes the report
+ * and its text for people, and json.c prints it for programs. latency.c does the same
+ * for the reports of latencies and interrupts.
+ */
+#ifndef KB_CLI_REPORT_PRINT_H
+#define KB_CLI_REPORT_PRINT_H
+
+#include <kbarman/latency.h>
+#include <kbarman/report_text.h>
+
+#include "cli/base/filters.h"
+
+#define REPORT_METRICS_MAX	64
+
+struct report {
+	const char *path;
+	struct kb_report_options how;
+	struct filters filters;		/* the user's options that choose samples */
+	struct kb_report_text_options text;
+	struct kb_symbol_options symbols;
+	const char *metrics;		/* of -M; NULL: none */
+	struct kb_report_metric rows[REPORT_METRICS_MAX];	/* of these, what the capture has */
+	unsigned int nr_metrics;
+	bool latency, irq;		/* these reports instead */
+	const char *critical_path;	/* of which task or marks this report instead; NULL: none */
+
+	struct kb_trace *trace;
+	const struct kb_report *got;
+	const struct kb_barman *barman;
+	const struct kb_header *header;
+	const struct kb_tasks *tasks;
+	const struct kb_names *names;
+};
+
+/* Prints the reports of latencies and interrupts. Returns an exit status. */
+int report_latency(struct report *report, bool json);
+
+/* Prints the critical path. Returns an exit status. */
+int report_path(struct report *report, bool json);
+
+/*
+ * Writes the lines of these reports as JSON to @out, which keeps its errors. Of the second one,
+ * @report says which parts are wanted.
+ */
+void report_put_json(const struct report *report, struct kb_out *out);
+void report_put_latency(const struct report *report, const struct kb_latency *got,
+			struct kb_trace *trace, struct kb_out *out);
+
+/* Prints the report as JSON. Returns 0, or the negative errno of a write error. */
+int report_print_json(const struct report *report);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The processes of the option -p. */
+#ifndef KB_CLI_SESSION_PROCESSES_H
+#define KB_CLI_SESSION_PROCESSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct processes {
+	uint32_t *pids;
+	uint32_t nr;
+	uint32_t nr_alive;
+	int fd;			/* for poll(): readable when one has ended; -1: not watched */
+};
+
+void processes_init(struct processes *processes);
+
+/* Parses "12,34". Returns 0, or CLI_IMPOSSIBLE after a message. */
+int processes_parse(struct processes *processes, const char *text);
+
+/*
+ * True in a PID namespace, as of a container: the processes have other numbers in captures, which
+ * have those of the machine.
+ */
+bool processes_have_other_numbers(void);
+
+/* Starts to watch. Returns 0, or CLI_IMPOSSIBLE after a message if a process does not exist. */
+int processes_watch(struct processes *processes);
+
+/* Have all of them ended? Doesn't wait. */
+bool processes_have_ended(struct processes *processes);
+
+void processes_close(struct processes *processes);
+
+#endif

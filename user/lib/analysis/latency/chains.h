@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Chains of links that share their beginnings: each link knows the one before it. What no chain
+ * needs any more is given back. If there are too many links, all chains lose their older half. Each
+ * keeps its last link, so the more chains are held, the more links there may be.
+ */
+#ifndef KB_LIB_ANALYSIS_LATENCY_CHAINS_H
+#define KB_LIB_ANALYSIS_LATENCY_CHAINS_H
+
+#include <kbarman/path.h>
+
+#define KB_CHAIN_NONE	UINT32_MAX	/* no link: the chain begins */
+#define KB_CHAIN_CUT	(UINT32_MAX - 1)	/* the links before are gone */
+
+struct kb_chains {
+	struct kb_chain_link {
+		uint32_t before;	/* number of the link before it, or one of the above */
+		uint32_t users;		/* links and holders; 0: free */
+		struct kb_link link;
+	} *links;
+	uint32_t nr, room;
+	uint32_t free;			/* a list by `before`; KB_CHAIN_NONE: empty */
+	uint32_t used;
+	uint32_t most, limit;		/* links; the second one grows with the number of chains */
+};
+
+/* Whether @next is more of the same. */
+static inline bool kb_link_goes_on(const struct kb_link *link, const struct kb_link *next)
+{
+	return link->end == next->start && link->kind == next->kind &&
+	       link->task_id == next->task_id && link->by.kind == next->by.kind &&
+	       link->by.id == next->by.id && link->by.behind == next->by.behind;
+}
+
+/* At most @most links, at least 2; more only if more than half as many chains are held. */
+void kb_chains_init(struct kb_chains *chains, uint32_t most);
+void kb_chains_release(struct kb_chains *chains);
+
+/*
+ * Put @link behind @before, which the caller holds, and whose hold passes to the new link. Returns
+ * the number of the link, which the caller holds, or KB_CHAIN_NONE without memory; then @before is
+ * held as before.
+ */
+uint32_t kb_chains_add(struct kb_chains *chains, uint32_t before, const struct kb_link *link);
+
+/* Hold @link once more, and let it go. It may be one of the two that are no links. */
+uint32_t kb_chains_hold(struct kb_chains *chains, uint32_t link);
+void kb_chains_drop(struct kb_chains *chains, uint32_t link);
+
+/* Forget what ended at @until or before. */
+void kb_chains_forget(struct kb_chains *chains, int64_t until);
+
+#endif

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+/* A critical path for people: its sums, and its last links in order. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/percent.h"
+#include "base/table.h"
+#include "export/text/latency_put.h"
+
+#define SHOWN_LINKS	100U
+#define SHOWN_SUMS	40U
+
+/* All links of one kind, task and origin. */
+struct sum {
+	uint64_t key[2];
+	uint64_t ns, links;
+	const struct kb_link *link;	/* the last one */
+};
+
+/* What the task waited for or what ran meanwhile. */
+static void put_what(const struct latency_text *text, const struct kb_link *link)
+{
+	static const char *const whats[] = {
+		[KB_LINK_RUN] = "ran",
+		[KB_LINK_QUEUE] = "woken, waited for its CPU",
+		[KB_LINK_PREEMPTED] = "preempted, waited for its CPU",
+		[KB_LINK_WAIT] = "waited for ",
+		[KB_LINK_UNKNOWN] = "waited, and no record says for what",
+	};
+
+	text_printf(&text->put, "%s", whats[link->kind]);
+	if (link->kind == KB_LINK_WAIT) {
+		latency_put_origin(text, &link->by, link->ticks);
+	} else if (link->by.kind != KB_TILE_UNKNOWN) {
+		text_printf(&text->put, " behind ");
+		latency_put_origin(text, &link->by, link->ticks);
+	}
+	if (link->in_gap)
+		text_printf(&text->put, " (records are missing in that time)");
+}
+
+static void put_link(const struct latency_text *text, const struct kb_link *link)
+{
+	const struct kb_origin task = { .kind = KB_TILE_TASK, .id = link->task_id };
+
+	latency_put_origin(text, &task, link->ticks);
+	text_printf(&text->put, " ");
+	put_what(text, link);
+	text_printf(&text->put, "\n");
+}
+
+/* ---- sums ---- */
+
+static int compare(const void *left, const void *right)
+{
+	const struct sum *a = left, *b = right;
+
+	if (a->ns != b->ns)
+		return a->ns > b->ns ? -1 : 1;
+	if (a->key[0] != b->key[0])
+		return a->key[0] > b->key[0] ? 1 : -1;
+	return (a->key[1] > b->key[1]) - (a->key[1] < b->key[1]);
+}
+
+static uint64_t length(const struct kb_link *link)
+{
+	return (uint64_t)link->end - (uint64_t)link->start;
+}
+
+/* What the path consists of: who, without what was in front of them in queues. */
+static int sum_up(struct kb_table *sums, const struct kb_path *path)
+{
+	uint64_t i;
+
+	for (i = 0; i < path->nr; i++) {
+		const struct kb_link *link = &path->links[i];
+		uint64_t key[2] = { (uint64_t)link->kind << 32 | link->task_id, 0 };
+		struct sum *sum;
+
+		if (link->kind == KB_LINK_WAIT)
+			key[1] = (uint64_t)link->by.kind << 48 | (uint64_t)link->by.behind << 32 |
+				 link->by.id;
+		sum = kb_table_get(sums, key);
+		if (!sum)
+			return -ENOMEM;
+		sum->ns += length(link);
+		sum->links++;
+		sum->link = link;
+	}
+	return 0;
+}
+
+static void put_sums(const struct latency_text *text, const struct kb_table *sums, uint64_t all)
+{
+	uint32_t i;
+
+	text_put_title(&text->put, "What it consists of (times in ms)");
+	text_printf(&text->put, "#        Time        %%     Links  What\n#\n");
+	for (i = 0; i < sums->nr && i < SHOWN_SUMS; i++) {
+		const struct sum *sum = kb_table_row(sums, i);
+		struct kb_link link = *sum->link;
+
+		link.in_gap = false;
+		if (link.kind != KB_LINK_WAIT)
+			link.by.kind = KB_TILE_UNKNOWN;
+		text_printf(&text->put, "%13.6f  %6.2f%%  %8" PRIu64 "  ", text_ms(sum->ns),
+			    kb_percent(sum->ns, all), sum->links);
+		put_link(text, &link);
+	}
+	if (i < sums->nr)
+		text_printf(&text->put, "# %u more rows are shorter\n", sums->nr - i);
+}
+
+/* ---- links ---- */
+
+static void put_links(const struct latency_text *text, const struct kb_path *path)
+{
+	uint64_t i = path->nr > SHOWN_LINKS ? path->nr - SHOWN_LINKS : 0;
+	int64_t first = kb_trace_first(text->trace);
+
+	text_put_title(&text->put, "Its links, in order (times in ms since the beginning)");
+	if (i)
+		text_printf(&text->put, "# %" PRIu64 " earlier link%s: --json shows all\n#\n", i,
+			    i == 1 ? " is left out" : "s are left out");
+	text_printf(&text->put, "#       Since          Time  Task, and what it did\n#\n");
+	for (; i < path->nr; i++) {
+		text_printf(&text->put, "%13.6f %13.6f  ",
+			    text_ms((uint64_t)path->links[i].start - (uint64_t)first),
+			    text_ms(length(&path->links[i])));
+		put_link(text, &path->links[i]);
+	}
+}
+
+static void put_head(const struct latency_text *text, const struct kb_path *path,
+		     const char *capture)
+{
+	const struct kb_origin task = { .kind = KB_TILE_TASK, .id = path->task_id };
+	int64_t first = kb_trace_first(text->trace);
+
+	if (capture) {
+		text_printf(&text->put, "# capture  : ");
+		text_put(&text->put, capture, 0);
+		text_printf(&text->put, "\n");
+	}
+	text_printf(&text->put, "# path     : back from ");
+	latency_put_origin(text, &task, path->ticks);
+	text_printf(&text->put, ", from %.6f ms to %.6f ms: %.6f ms, %" PRIu64 " link%s\n",
+		    text_ms((uint64_t)path->from - (uint64_t)first),
+		    text_ms((uint64_t)path->until - (uint64_t)first),
+		    text_ms((uint64_t)path->until - (uint64_t)path->from), path->nr,
+		    path->nr == 1 ? "" : "s");
+	if (path->cut)
+		text_printf(&text->put, "#            its beginning is left out: it has too many "
+			    "links\n");
+}
+
+int kb_path_text(const struct kb_path *path, struct kb_trace *trace, const char *capture,
+		 struct kb_out *out, struct kb_error *err)
+{
+	struct latency_text text = {
+		.put = { .out = out, .trace = trace, .tasks = kb_trace_tasks(trace, NULL) },
+		.trace = trace,
+	};
+	struct kb_table sums;
+	int ret;
+
+	kb_table_init(&sums, sizeof(struct sum), 2);
+	put_head(&text, path, capture);
+	ret = sum_up(&sums, path);
+	if (!ret) {
+		if (sums.nr)
+			qsort(sums.rows, sums.nr, sizeof(struct sum), compare);
+		put_sums(&text, &sums, (uint64_t)path->until - (uint64_t)path->from);
+		put_links(&text, path);
+		ret = kb_out_flush(out);
+	}
+	kb_table_release(&sums);
+	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "can't write the report: %s",
+				  strerror(-ret))
+		   : 0;
+}

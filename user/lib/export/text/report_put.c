@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/io/out_packet.h"
+#include "base/percent.h"
+#include "base/text/utf8.h"
+#include "export/text/report_put.h"
+
+void text_printf(const struct report_text *report, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	kb_out_vprintf(report->out, format, args);
+	va_end(args);
+}
+
+void text_put_padded(const struct report_text *report, const char *text, size_t length, int width)
+{
+	char shown[4];
+	size_t taken, size;
+	int columns;
+
+	for (columns = 0; length; columns++) {
+		taken = 1;
+		if (kb_utf8_is_plain(*text)) {
+			kb_out_bytes(report->out, text, 1);
+		} else {
+			size = kb_utf8_shown_next(shown, text, length, &taken);
+			kb_out_bytes(report->out, shown, size);
+		}
+		text += taken;
+		length -= taken;
+	}
+	if (columns < width)
+		text_printf(report, "%*s", width - columns, "");
+}
+
+void text_put(const struct report_text *report, const char *text, int width)
+{
+	text_put_padded(report, text, strlen(text), width);
+}
+
+void text_put_share(const struct report_text *report, uint64_t part, uint64_t whole, int width)
+{
+	double percent = kb_percent(part, whole);
+	const char *color = report->options.colors ? kb_share_color(percent) : NULL;
+
+	text_printf(report, "%s%*.2f%%%s", color ? color : "", width, percent,
+		    color ? KB_COLOR_END : "");
+}
+
+void text_put_title(const struct report_text *report, const char *title)
+{
+	text_printf(report, "#\n# %s\n#\n", title);
+}
+
+void text_put_chosen(const struct report_text *report, const char *title, bool all_tasks)
+{
+	const struct kb_filter *filter = report->how->filter;
+	bool tasks = filter && (filter->task || filter->has_tid);
+
+	text_printf(report, "#\n# %s\n", title);
+	if (filter && report->options.filter)
+		text_printf(report, "# only %s%s\n", report->options.filter,
+			    tasks && all_tasks ? "; here all tasks count" : "");
+	text_printf(report, "#\n");
+}
+
+void text_put_origin(const struct report_text *report, const struct kb_origin *origin,
+		     uint64_t ticks)
+{
+	char name[KB_ORIGIN_NAME];
+
+	text_put(report, kb_origin_name(report->trace, origin, ticks, name, sizeof(name)), 0);
+	if (origin->kind == KB_TILE_TASK)
+		text_printf(report, " (%" PRIu32 ")", origin->id);
+	else if (origin->id != KB_ORIGIN_ANY)
+		text_printf(report, "%s",
+			    origin->kind == KB_TILE_SOFTIRQ ? " (softirq)"
+			    : origin->kind == KB_TILE_IRQ   ? " (interrupt)"
+							    : "");
+}
+
+void text_put_task_name(const struct report_text *report, uint32_t task_id, uint64_t timestamp)
+{
+	char buffer[KB_TASK_NAME_BUFFER];
+	struct kb_task_hit hit;
+
+	kb_tasks_find(report->tasks, task_id, timestamp, &hit);
+	text_printf(report, "  %7u  %7u  ", hit.tgid, task_id);
+	text_put(report, kb_tasks_name(report->tasks, task_id, timestamp, buffer), 0);
+	text_printf(report, "\n");
+}
+
+bool text_is_shown(const struct report_text *report, uint64_t part, uint64_t whole)
+{
+	return kb_percent(part, whole) >= report->options.percent_limit;
+}

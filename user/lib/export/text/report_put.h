@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * export/text/: the reports as text for people: the report, latencies, the critical path.
+ *
+ * A report on its way to people, and how all its parts print.
+ */
+#ifndef KB_LIB_EXPORT_TEXT_REPORT_PUT_H
+#define KB_LIB_EXPORT_TEXT_REPORT_PUT_H
+
+#include <kbarman/report_text.h>
+
+#include "analysis/report/inside.h"
+
+#define TEXT_METRICS_MAX	64
+
+struct report_text {
+	struct kb_out *out;
+	struct kb_report_text_options options;	/* with the default limit filled in */
+
+	const struct kb_report *got;
+	const struct kb_report_options *how;
+	struct kb_trace *trace;
+	const struct kb_barman *barman;
+	const struct kb_header *header;
+	const struct kb_tasks *tasks;
+	const struct kb_names *names;
+	struct kb_report_metric metrics[TEXT_METRICS_MAX];	/* columns */
+	unsigned int nr_metrics;
+};
+
+/* These return nothing: an error of the output is kept in the output. */
+
+__attribute__((format(printf, 2, 3)))
+void text_printf(const struct report_text *report, const char *format, ...);
+
+/* Names come from files and must not control the terminal. Behind them blanks up to @width. */
+void text_put(const struct report_text *report, const char *text, int width);
+void text_put_padded(const struct report_text *report, const char *text, size_t length, int width);
+
+/* "  12.34%" with this width, and in a colour if colours are on. */
+void text_put_share(const struct report_text *report, uint64_t part, uint64_t whole, int width);
+void text_put_title(const struct report_text *report, const char *title);
+
+/* Who ran, woke or interrupted; its name is that of @ticks. */
+void text_put_origin(const struct report_text *report, const struct kb_origin *origin,
+		     uint64_t ticks);
+
+/* The title of a table that is of what options choose; with @all_tasks, that is not by task. */
+void text_put_chosen(const struct report_text *report, const char *title, bool all_tasks);
+
+/* "PID  TID  NAME" and the end of the line. */
+void text_put_task_name(const struct report_text *report, uint32_t task_id, uint64_t timestamp);
+
+/* True if a row with that share of its table is not below the limit. */
+bool text_is_shown(const struct report_text *report, uint64_t part, uint64_t whole);
+
+static inline double text_ms(uint64_t ns)
+{
+	return (double)ns / 1e6;
+}
+
+#endif

@@ -1,0 +1,1146 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A capture as a Perfetto trace. Scheduling and idling are the kernel's own trace events, which
+ * Perfetto understands best. Samples have interned call chains. Counters, marks and losses are
+ * tracks.
+ *
+ * Packets are written while the capture is read; a bundle of trace events of a CPU is written
+ * when it is full. Memory grows only with tasks, counters and different call chains. Times are
+ * CLOCK_MONOTONIC_RAW if the capture has its readings, else ns since the start of the capture's
+ * clock. Traces of several machines (machines.h) stand one after the other, and their clocks are UTC.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/facts/wall.h"
+#include "analysis/samples/metric_tracks.h"
+#include "analysis/time/task_cpus.h"
+#include "base/array.h"
+#include "base/io/out_packet.h"
+#include "base/table.h"
+#include "export/label.h"
+#include "export/list.h"
+#include "export/read_cpus.h"
+#include "export/run.h"
+#include "export/stack_table.h"
+#include "export/viewers/perfetto_events.h"
+#include "export/viewers/perfetto_fields.h"
+#include "export/viewers/perfetto_sched.h"
+#include "format/protobuf.h"
+#include "sym/tables/kallsyms.h"
+
+#define SEQUENCE	1	/* all packets have this sequence id */
+#define KERNEL_MAPPING	"/kernel"
+#define TEXT		4096	/* longest text of a mark */
+#define NAME		256	/* of other names */
+#define SMALL		256	/* room for all numbers of a packet */
+
+/* Perfetto refuses traces with events of further CPUs. */
+#define MAX_CPUS	1024U
+
+/* Trace events of one CPU that wait for their packet. CPUs may have to share a bundle. */
+#define BUNDLES		64U
+#define BUNDLE_BYTES	8192U
+#define FTRACE_BYTES	(SMALL + KB_PERFETTO_EVENT)
+
+_Static_assert(KB_PERFETTO_EVENT >= 2 * NAME, "a switch has two names");
+
+struct bundle {
+	uint32_t core;
+	bool lost;		/* records were lost in front of these events */
+	uint32_t events;
+	uint32_t length;
+	uint8_t bytes[BUNDLE_BYTES];
+	struct kb_perfetto_sched sched;
+};
+
+/* What was written to the trace about a task. */
+struct seen_task {
+	uint64_t key;
+	const char *name, *process;	/* the last ones written; name NULL: none yet */
+	uint32_t tgid;
+	bool track;		/* the task has a track for its marks */
+};
+
+/* A track of values, by core and counter or series, or of one channel of marks. */
+struct track {
+	uint64_t key[2];
+	uint64_t uuid;		/* 0: not written yet */
+	bool open;		/* marks: a slice is open */
+	double sum;		/* running sum of a series of deltas with a multiplier */
+	uint64_t count;		/* what the sampling counter has counted so far */
+};
+
+enum track_kind {
+	TRACK_COUNTER = 1,
+	TRACK_SERIES,
+	TRACK_CHANNEL,
+	TRACK_THREAD,
+	TRACK_LOST,
+	TRACK_METRIC,
+	TRACK_TIMEBASE,		/* has no description: Perfetto makes the track from samples */
+};
+
+struct perfetto {
+	struct kb_trace *trace;
+	const struct kb_header *header;
+	struct kb_out *out;
+	struct kb_stack_table stacks;
+	struct kb_table tasks, tracks;
+	struct kb_table_recent recent;	/* of tasks */
+	struct kb_task_cpus cpus;
+	struct kb_metric_tracks metrics;
+	struct bundle *bundles;		/* BUNDLES */
+	struct kb_read_cpus read;
+	uint32_t images, frames;	/* number of those that were written */
+	uint32_t callstacks;
+	uint32_t *path;			/* frames of the chain that was written last */
+	int64_t base;			/* CLOCK_MONOTONIC_RAW at the capture's base */
+	uint64_t before;		/* number of times that became 0 */
+	uint64_t above;			/* number of left out events of CPUs from MAX_CPUS on */
+	uint32_t machine;		/* 0: the first one, or the only one */
+	uint8_t *packet;		/* the packet that is being written */
+	bool has_release;		/* the capture has a release that Perfetto reads */
+	bool no_memory;
+};
+
+static uint64_t clock_of(struct perfetto *x, int64_t ns)
+{
+	int64_t time;
+
+	if (!__builtin_add_overflow(ns, x->base, &time) && time >= 0)
+		return (uint64_t)time;
+	x->before++;
+	return 0;
+}
+
+/* A string of at most @max bytes, valid UTF-8. */
+static uint8_t *put_text(uint8_t *at, uint32_t field, struct kb_text text, size_t max)
+{
+	char clean[TEXT];
+
+	return kb_proto_put_bytes(at, field, clean,
+				  kb_label(clean, max, text.data, text.length, false));
+}
+
+/* ---- packets ---- */
+
+/* Each machine has a sequence of its own. That of the first one is what Perfetto calls the host. */
+static uint8_t *put_sequence(const struct perfetto *x, uint8_t *at, uint32_t flags)
+{
+	at = kb_proto_put_uint(at, PACKET_SEQUENCE_ID, SEQUENCE + x->machine);
+	if (x->machine)
+		at = kb_proto_put_uint(at, PACKET_MACHINE_ID, x->machine);
+	return kb_proto_put_uint(at, PACKET_SEQUENCE_FLAGS, flags);
+}
+
+/* Begin a packet with @room bytes for its data; NULL after an error. */
+static uint8_t *begin_packet(struct perfetto *x, size_t room)
+{
+	uint8_t *at = kb_out_reserve(x->out, SMALL + room);
+
+	if (!at)
+		return NULL;
+	x->packet = kb_proto_begin(at, TRACE_PACKET, KB_PROTO_PACKET);
+	return put_sequence(x, x->packet, SEQUENCE_NEEDS_STATE);
+}
+
+static uint8_t *begin_timed(struct perfetto *x, size_t room, uint64_t time)
+{
+	uint8_t *at = begin_packet(x, room);
+
+	if (!at)
+		return NULL;
+	at = kb_proto_put_uint(at, PACKET_TIMESTAMP, time);
+	return kb_proto_put_uint(at, PACKET_TIMESTAMP_CLOCK_ID, CLOCK_ID_MONOTONIC_RAW);
+}
+
+static void end_packet(struct perfetto *x, uint8_t *at)
+{
+	kb_out_commit(x->out, kb_proto_end(x->packet, at, KB_PROTO_PACKET));
+}
+
+/* End a packet and the one message in it. */
+static void end_message(struct perfetto *x, uint8_t *message, uint8_t *at)
+{
+	end_packet(x, kb_proto_end(message, at, KB_PROTO_PACKET));
+}
+
+static uint8_t *put_clock(uint8_t *at, uint32_t id, uint64_t time)
+{
+	uint8_t *clock = kb_proto_begin(at, SNAPSHOT_CLOCKS, KB_PROTO_EVENT);
+
+	at = kb_proto_put_uint(clock, CLOCK_ID, id);
+	return kb_proto_end(clock, kb_proto_put_uint(at, CLOCK_TIMESTAMP, time), KB_PROTO_EVENT);
+}
+
+/* The number of a counter whose unit Perfetto knows; 0: another counter. */
+static uint32_t known_counter(struct kb_text name)
+{
+	static const struct {
+		const char *name;
+		uint32_t counter;
+	} known[] = {
+		{ "cpu-clock", SW_CPU_CLOCK },
+		{ "task-clock", SW_TASK_CLOCK },
+		{ "cycles", HW_CPU_CYCLES },
+		{ "instructions", HW_INSTRUCTIONS },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(known); i++)
+		if (name.length == strlen(known[i].name) &&
+		    memcmp(name.data, known[i].name, name.length) == 0)
+			return known[i].counter;
+	return 0;
+}
+
+/*
+ * The unit in which samples were taken: the first counter, or the number of samples. Perfetto
+ * assumes cpu-clock if a trace does not say.
+ */
+static uint8_t *put_defaults(struct perfetto *x, uint8_t *at)
+{
+	bool counts = kb_names_nr_counters(x->trace->names) &&
+		      kb_names_one_weight(x->trace->names);
+	struct kb_text name = counts ? kb_names_counter(x->trace->names, 0) : kb_text("samples");
+	uint32_t counter = counts ? known_counter(name) : 0;
+	uint8_t *defaults = kb_proto_begin(at, PACKET_DEFAULTS, KB_PROTO_PACKET);
+	uint8_t *samples = kb_proto_begin(defaults, DEFAULTS_PERF_SAMPLE, KB_PROTO_PACKET);
+	uint8_t *timebase = kb_proto_begin(samples, SAMPLES_TIMEBASE, KB_PROTO_PACKET);
+
+	at = timebase;
+	if (counter)
+		at = kb_proto_put_uint(at, TIMEBASE_COUNTER, counter);
+	at = kb_proto_end(timebase, put_text(at, TIMEBASE_NAME, name, NAME), KB_PROTO_PACKET);
+	return kb_proto_end(defaults, kb_proto_end(samples, at, KB_PROTO_PACKET), KB_PROTO_PACKET);
+}
+
+/*
+ * The first packet: readings of the clocks at the start of the capture's clock, and the
+ * defaults.
+ */
+static void write_clocks(struct perfetto *x)
+{
+	uint8_t *at = kb_out_reserve(x->out, 2 * SMALL + NAME), *message;
+
+	if (!at)
+		return;
+	x->packet = kb_proto_begin(at, TRACE_PACKET, KB_PROTO_PACKET);
+	at = put_sequence(x, x->packet, SEQUENCE_CLEARED);
+	message = kb_proto_begin(at, PACKET_CLOCK_SNAPSHOT, KB_PROTO_PACKET);
+	at = put_clock(message, CLOCK_ID_MONOTONIC_RAW, (uint64_t)x->base);
+	/*
+	 * Perfetto relates all clocks to this one. A capture has no readings of it: write it as
+	 * if the machine had never been suspended.
+	 */
+	at = put_clock(at, CLOCK_ID_BOOTTIME, (uint64_t)x->base);
+	at = put_clock(at, CLOCK_ID_REALTIME,
+		       x->trace->machine ? (uint64_t)x->base : x->header->unix_base_ns);
+	at = kb_proto_put_uint(at, SNAPSHOT_PRIMARY, CLOCK_ID_MONOTONIC_RAW);
+	at = kb_proto_end(message, at, KB_PROTO_PACKET);
+	end_packet(x, put_defaults(x, at));
+}
+
+/* Perfetto needs the kernel's release to interpret states of tasks. */
+static void write_system(struct perfetto *x)
+{
+	const char *release = kb_barman_fact(x->trace->barman, "release"),
+		   *hardware = kb_barman_fact(x->trace->barman, "machine");
+	uint8_t *at = begin_packet(x, 5 * NAME), *system, *name;
+	unsigned int major, minor;
+
+	x->has_release = release && sscanf(release, "%u.%u", &major, &minor) == 2;
+	if (!at)
+		return;
+	system = kb_proto_begin(at, PACKET_SYSTEM_INFO, KB_PROTO_PACKET);
+	name = kb_proto_begin(system, SYSTEM_UTSNAME, KB_PROTO_EVENT);
+	at = kb_proto_put_bytes(name, UTSNAME_SYSNAME, "Linux", 5);
+	if (release)
+		at = put_text(at, UTSNAME_RELEASE, kb_text(release), NAME);
+	if (hardware)
+		at = put_text(at, UTSNAME_MACHINE, kb_text(hardware), NAME);
+	/* the version is a text that older readers show, too, which have numbers of machines alone */
+	if (x->trace->machine)
+		at = put_text(at, UTSNAME_VERSION, kb_text(x->trace->machine->name), NAME);
+	at = kb_proto_end(name, at, KB_PROTO_EVENT);
+	if (x->trace->machine)
+		at = put_text(at, SYSTEM_MACHINE_NAME, kb_text(x->trace->machine->name), NAME);
+	end_message(x, system, kb_proto_put_uint(at, SYSTEM_NUM_CPUS, x->header->max_cores));
+}
+
+/* ---- tasks ---- */
+
+static void write_task(struct perfetto *x, const struct seen_task *task, uint64_t timestamp,
+		       uint64_t time)
+{
+	uint32_t id = (uint32_t)task->key;
+	uint8_t *at = begin_timed(x, 2 * NAME, time), *tree, *part;
+
+	if (!at)
+		return;
+	tree = kb_proto_begin(at, PACKET_PROCESS_TREE, KB_PROTO_PACKET);
+	part = kb_proto_begin(tree, TREE_PROCESSES, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(part, PROCESS_PID, task->tgid);
+	at = put_text(at, PROCESS_CMDLINE,
+		      kb_names_task(x->trace->names, task->tgid, timestamp)->name, NAME);
+	at = kb_proto_end(part, at, KB_PROTO_EVENT);
+	part = kb_proto_begin(at, TREE_THREADS, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(part, THREAD_TID, id);
+	at = put_text(at, THREAD_NAME, kb_names_task(x->trace->names, id, timestamp)->name, NAME);
+	at = kb_proto_put_uint(at, THREAD_TGID, task->tgid);
+	end_message(x, tree, kb_proto_end(part, at, KB_PROTO_EVENT));
+}
+
+/*
+ * The row of a task; NULL without memory. New names are written to the trace, because Perfetto
+ * prefers these names to those in scheduler events.
+ */
+static struct seen_task *see_named(struct perfetto *x, uint32_t task_id,
+				   const struct kb_task_name *known, uint64_t timestamp, uint64_t time)
+{
+	const char *name = known->name.data, *process = name;
+	struct seen_task *task = kb_table_get_recent(&x->tasks, &x->recent, task_id);
+	uint32_t tgid = known->tgid;
+
+	if (!task) {
+		x->no_memory = true;
+		return NULL;
+	}
+	if (tgid != task_id)
+		process = kb_names_task(x->trace->names, tgid, timestamp)->name.data;
+	if (task->name == name && task->process == process && task->tgid == tgid)
+		return task;
+	task->name = name;
+	task->process = process;
+	task->tgid = tgid;
+	if (task_id)	/* Perfetto defines task 0 itself */
+		write_task(x, task, timestamp, time);
+	return task;
+}
+
+static struct seen_task *see_task(struct perfetto *x, uint32_t task_id, uint64_t timestamp,
+				  uint64_t time)
+{
+	return see_named(x, task_id, kb_names_task(x->trace->names, task_id, timestamp), timestamp,
+			 time);
+}
+
+/* ---- trace events ---- */
+
+static void flush_bundle(struct perfetto *x, struct bundle *bundle)
+{
+	uint8_t *at, *message;
+
+	if (!bundle->events)
+		return;
+	if (bundle->core >= MAX_CPUS) {
+		x->above += bundle->events;
+		kb_perfetto_forget_sched(&bundle->sched);
+		bundle->events = bundle->length = 0;
+		return;
+	}
+	at = begin_packet(x, bundle->length + KB_PERFETTO_SCHED);
+	if (!at)
+		return;
+	message = kb_proto_begin(at, PACKET_FTRACE_EVENTS, KB_PROTO_PACKET);
+	at = kb_proto_put_uint(message, BUNDLE_CPU, bundle->core);
+	at = kb_perfetto_put_sched(at, &bundle->sched);
+	memcpy(at, bundle->bytes, bundle->length);
+	at += bundle->length;
+	if (bundle->lost)
+		at = kb_proto_put_uint(at, BUNDLE_LOST, true);
+	end_message(x, message, kb_proto_put_uint(at, BUNDLE_CLOCK, FTRACE_CLOCK_MONO_RAW));
+	bundle->events = bundle->length = 0;
+	bundle->lost = false;
+}
+
+/* The bundle of @core, with room for one more event. */
+static struct bundle *bundle_of(struct perfetto *x, uint32_t core)
+{
+	struct bundle *bundle = &x->bundles[core % BUNDLES];
+
+	if (bundle->core != core || BUNDLE_BYTES - bundle->length < FTRACE_BYTES ||
+	    kb_perfetto_sched_full(&bundle->sched))
+		flush_bundle(x, bundle);
+	if (bundle->core != core)
+		bundle->lost = false;	/* a track shows these losses */
+	bundle->core = core;
+	bundle->events++;
+	return bundle;
+}
+
+/* TASK_PARKED and TASK_STATE_MAX of include/linux/sched.h of Linux 4.4. */
+enum { OLD_PARKED = 0x200, OLD_MAX = 0x800 };
+
+/* The state for a trace without a release, which Perfetto reads as one of Linux 4.4. */
+static uint32_t old_state(uint32_t state)
+{
+	switch (state) {
+	case KB_FTRACE_PARKED:
+		return OLD_PARKED;
+	case KB_FTRACE_IDLE:
+		return KB_TASK_IDLE;
+	case KB_FTRACE_PREEMPTED:
+		return OLD_MAX;
+	default:
+		return state;
+	}
+}
+
+/* A switch in the form that says from which task, for readers that don't know who ran. */
+static void write_whole_switch(struct perfetto *x, uint32_t core, uint64_t time, uint32_t previous,
+			       const struct kb_task_name *from, uint32_t state, uint32_t next,
+			       const struct kb_task_name *to)
+{
+	struct bundle *bundle = bundle_of(x, core);
+	uint8_t *at, *message, *body;
+
+	message = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, time);
+	at = kb_proto_put_uint(at, FTRACE_PID, previous);
+	body = kb_proto_begin(at, FTRACE_SCHED_SWITCH, KB_PROTO_EVENT);
+	at = kb_perfetto_put_task(body, SWITCH_PREV_COMM, from);
+	at = kb_proto_put_uint(at, SWITCH_PREV_PID, previous);
+	at = kb_proto_put_uint(at, SWITCH_PREV_STATE, state);
+	at = kb_perfetto_put_task(at, SWITCH_NEXT_COMM, to);
+	at = kb_proto_put_uint(at, SWITCH_NEXT_PID, next);
+	at = kb_proto_end(message, kb_proto_end(body, at, KB_PROTO_EVENT), KB_PROTO_EVENT);
+	bundle->length = (uint32_t)(at - bundle->bytes);
+	flush_bundle(x, bundle);	/* of one time, the compact ones of a bundle come first */
+}
+
+/* @previous: the task that ran; 0: unknown. */
+static void write_switch(struct perfetto *x, const struct kb_event *event, uint64_t time,
+			 uint32_t previous)
+{
+	/* Copies: a name holds until the next one is asked for. If it has no label, it holds longer. */
+	const struct kb_task_name from = *kb_names_task(x->trace->names, previous, event->timestamp),
+				  to = *kb_names_task(x->trace->names, event->task_id,
+						      event->timestamp);
+	uint32_t state = kb_export_switch_state(x->trace, previous);
+	struct kb_read_cpu *cpu = kb_read_cpu(&x->read, event->core);
+
+	/* Their names may have changed. */
+	see_named(x, previous, &from, event->timestamp, time);
+	see_named(x, event->task_id, &to, event->timestamp, time);
+	if (!x->has_release)
+		state = old_state(state);
+	if (cpu->known && cpu->running == previous)
+		kb_perfetto_add_switch(&bundle_of(x, event->core)->sched, time, state, event->task_id,
+				       &to);
+	else
+		write_whole_switch(x, event->core, time, previous, &from, state, event->task_id, &to);
+	cpu->known = true;
+	cpu->running = event->task_id;
+}
+
+/* A sample shows who runs. */
+static void write_found(struct perfetto *x, const struct kb_event *event, uint64_t time)
+{
+	const struct kb_task_name idle = *kb_names_task(x->trace->names, 0, event->timestamp),
+				  to = *kb_names_task(x->trace->names, event->task_id,
+						      event->timestamp);
+
+	write_whole_switch(x, event->core, time, 0, &idle, KB_FTRACE_RUNNING, event->task_id, &to);
+	*kb_read_cpu(&x->read, event->core) = (struct kb_read_cpu){ true, event->task_id };
+}
+
+/*
+ * A wakeup in the compact form, which tells of an interrupt; false: it is to be written as an event,
+ * because the reader does not know from the switches who wakes.
+ */
+static bool write_waking(struct perfetto *x, const struct kb_event *event, uint64_t time)
+{
+	const struct kb_read_cpu *cpu = kb_read_cpu(&x->read, event->core);
+	uint8_t context = event->custom_counter.context;
+	uint32_t id = event->custom_counter.id,
+		 flags = context == KB_CONTEXT_IRQ ? KB_PERFETTO_IRQ :
+			 context == KB_CONTEXT_SOFTIRQ ? KB_PERFETTO_SOFTIRQ : 0;
+
+	if (!cpu->known || (!flags && cpu->running != event->task_id))
+		return false;
+	kb_perfetto_add_waking(&bundle_of(x, event->core)->sched, time, flags, id,
+			       kb_names_task(x->trace->names, id, event->timestamp),
+			       event->custom_counter.cpu);
+	return true;
+}
+
+static void write_halt(struct perfetto *x, const struct kb_event *event, uint64_t time,
+		       uint32_t running)
+{
+	struct bundle *bundle = bundle_of(x, event->core);
+	uint8_t *message = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT,
+					  KB_PROTO_EVENT);
+	uint8_t *at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, time), *body;
+	int state = event->halt.idle_state;
+
+	at = kb_proto_put_uint(at, FTRACE_PID, running);
+	body = kb_proto_begin(at, FTRACE_CPU_IDLE, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(body, IDLE_STATE, !event->halt.entered ? UINT32_MAX :
+			       state == KB_STATE_UNKNOWN ? 0 : (uint32_t)state);
+	at = kb_proto_put_uint(at, IDLE_CPU, event->core);
+	at = kb_proto_end(message, kb_proto_end(body, at, KB_PROTO_EVENT), KB_PROTO_EVENT);
+	bundle->length = (uint32_t)(at - bundle->bytes);
+}
+
+/* A value of kbarman's own series; @from: the CPU that a task leaves. */
+static void write_detail(struct perfetto *x, const struct kb_event *event, uint64_t time,
+			 int64_t from)
+{
+	uint8_t what = event->custom_counter.what, context = event->custom_counter.context;
+	uint32_t id = event->custom_counter.id, pid = event->task_id;
+	struct seen_task *task;
+	struct bundle *bundle;
+	uint8_t *at, *message;
+
+	x->no_memory |= from < 0;
+	see_task(x, pid, event->timestamp, time);
+	if (what == KB_WHAT_WAKING_NEW) {
+		task = kb_table_get_recent(&x->tasks, &x->recent, id);
+		if (task)
+			task->name = NULL;	/* the event makes another task for the reader */
+		x->no_memory |= !task;
+	} else if (what <= KB_WHAT_MIGRATE) {
+		see_task(x, id, event->timestamp, time);
+	}
+	if (what == KB_WHAT_WAKING) {
+		if (write_waking(x, event, time))
+			return;
+		if (context == KB_CONTEXT_IRQ || context == KB_CONTEXT_SOFTIRQ)
+			pid = 0;	/* at least not the task that was interrupted */
+	}
+	bundle = bundle_of(x, event->core);
+	message = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, time);
+	at = kb_proto_put_uint(at, FTRACE_PID, pid);
+	at = kb_perfetto_put_event(at, x->trace, event, (uint32_t)from);
+	bundle->length = (uint32_t)(kb_proto_end(message, at, KB_PROTO_EVENT) - bundle->bytes);
+}
+
+/* ---- tracks ---- */
+
+/* The track of that kind and key, without its description; NULL without memory. */
+static struct track *find_track(struct perfetto *x, enum track_kind kind, uint32_t id,
+				uint32_t of, bool *is_new)
+{
+	uint64_t key[2] = { (uint64_t)kind << 32 | of, id };
+	struct track *track = kb_table_get(&x->tracks, key);
+
+	if (!track) {
+		x->no_memory = true;
+		return NULL;
+	}
+	*is_new = !track->uuid;
+	if (*is_new)
+		/* from 1 on; 0 is the trace's own track */
+		track->uuid = (uint64_t)x->machine << 32 | x->tracks.nr;
+	return track;
+}
+
+static uint8_t *begin_descriptor(struct perfetto *x, uint64_t uuid, uint8_t **message)
+{
+	uint8_t *at = begin_packet(x, NAME + SMALL);
+
+	if (!at)
+		return NULL;
+	*message = kb_proto_begin(at, PACKET_TRACK_DESCRIPTOR, KB_PROTO_PACKET);
+	return kb_proto_put_uint(*message, DESCRIPTOR_UUID, uuid);
+}
+
+/* Describe a track: "CPU 3 NAME", or "NAME" without a CPU. @sums: values are increments. */
+static void describe_values(struct perfetto *x, uint64_t uuid, uint32_t core, struct kb_text name,
+			    bool sums)
+{
+	uint8_t *message, *counter, *at = begin_descriptor(x, uuid, &message);
+	char text[NAME];
+	size_t length = 0;
+
+	if (!at)
+		return;
+	if (core != KB_CORE_NONE)
+		length = (size_t)snprintf(text, sizeof(text), "CPU %" PRIu32 " ", core);
+	length += kb_label(text + length, sizeof(text) - length, name.data, name.length, false);
+	at = kb_proto_put_bytes(at, DESCRIPTOR_NAME, text, length);
+	counter = kb_proto_begin(at, DESCRIPTOR_COUNTER, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(counter, COUNTER_UNIT, UNIT_COUNT);
+	if (sums)
+		at = kb_proto_put_uint(at, COUNTER_IS_INCREMENTAL, true);
+	end_message(x, message, kb_proto_end(counter, at, KB_PROTO_EVENT));
+}
+
+static uint8_t *begin_event(struct perfetto *x, uint64_t time, uint64_t track, uint32_t type,
+			    size_t room, uint8_t **message)
+{
+	uint8_t *at = begin_timed(x, room, time);
+
+	if (!at)
+		return NULL;
+	*message = kb_proto_begin(at, PACKET_TRACK_EVENT, KB_PROTO_PACKET);
+	at = kb_proto_put_uint(*message, EVENT_TYPE, type);
+	return kb_proto_put_uint(at, EVENT_TRACK, track);
+}
+
+/* A PMU counter. The value of its track is the sum so far. */
+static void write_counter(struct perfetto *x, uint32_t core, uint64_t time, uint32_t id,
+			  uint64_t delta)
+{
+	bool is_new;
+	struct track *track = find_track(x, TRACK_COUNTER, id, core, &is_new);
+	uint8_t *message, *at;
+
+	if (!track)
+		return;
+	if (is_new)
+		describe_values(x, track->uuid, core, kb_names_counter(x->trace->names, id), true);
+	at = begin_event(x, time, track->uuid, TYPE_COUNTER, 0, &message);
+	if (at)
+		end_message(x, message, kb_proto_put_uint(at, EVENT_COUNTER, delta));
+}
+
+/* What the counters of a CPU say in relation to each other, from when on they did. */
+static void write_metrics(struct perfetto *x, const struct kb_event *event, int64_t ns)
+{
+	double values[KB_METRIC_TRACKS_MAX];
+	int64_t from;
+
+	if (!kb_metric_tracks_feed(&x->metrics, event, ns, &from, values))
+		return;
+	for (unsigned int i = 0; i < x->metrics.nr; i++) {
+		uint8_t *message, *at;
+		struct track *track;
+		bool is_new;
+
+		if (isnan(values[i]))
+			continue;
+		track = find_track(x, TRACK_METRIC, i, event->core, &is_new);
+		if (!track)
+			return;
+		if (is_new)
+			describe_values(x, track->uuid, event->core,
+					kb_text(x->metrics.metrics[i].name), false);
+		at = begin_event(x, clock_of(x, from), track->uuid, TYPE_COUNTER, 0, &message);
+		if (at)
+			end_message(x, message,
+				    kb_proto_put_double(at, EVENT_DOUBLE_COUNTER, values[i]));
+	}
+}
+
+static bool is_per_cpu(const struct perfetto *x, const struct kb_series *series)
+{
+	return series && kb_series_chart_flags(x->header, series) & KB_CHART_PER_CPU;
+}
+
+/* A custom series. Deltas are summed up, as for PMU counters. */
+static void write_custom(struct perfetto *x, uint32_t core, uint64_t time, uint32_t id,
+			 uint64_t value)
+{
+	const struct kb_series *series = id < x->header->nr_series ? &x->header->series[id] : NULL;
+	bool scaled = series && series->multiplier != 1.0, deltas, is_new;
+	struct track *track;
+	uint8_t *message, *at;
+	struct kb_text name;
+	char text[32];
+
+	if (!is_per_cpu(x, series))
+		core = KB_CORE_NONE;
+	deltas = series && kb_series_adds_up(series);
+	track = find_track(x, TRACK_SERIES, id, core, &is_new);
+	if (!track)
+		return;
+	snprintf(text, sizeof(text), "series %" PRIu32, id);
+	name = kb_text(series && series->name ? series->name : text);
+	if (is_new)
+		describe_values(x, track->uuid, core, name, deltas && !scaled);
+	at = begin_event(x, time, track->uuid, TYPE_COUNTER, 0, &message);
+	if (!at)
+		return;
+	if (scaled) {
+		double shown = (double)value * series->multiplier;
+
+		track->sum = deltas ? track->sum + shown : shown;
+		at = kb_proto_put_double(at, EVENT_DOUBLE_COUNTER, track->sum);
+	} else {
+		at = kb_proto_put_uint(at, EVENT_COUNTER, value);
+	}
+	end_message(x, message, at);
+}
+
+/* ---- samples ---- */
+
+static uint8_t *begin_interned(struct perfetto *x, size_t room, uint8_t **message)
+{
+	uint8_t *at = begin_packet(x, room);
+
+	if (at)
+		*message = kb_proto_begin(at, PACKET_INTERNED_DATA, KB_PROTO_PACKET);
+	return at ? *message : NULL;
+}
+
+static uint8_t *put_string(uint8_t *at, uint32_t field, uint64_t iid, const void *text,
+			   size_t length)
+{
+	uint8_t *string = kb_proto_begin(at, field, KB_PROTO_EVENT);
+
+	at = kb_proto_put_uint(string, INTERNED_IID, iid);
+	return kb_proto_end(string, kb_proto_put_bytes(at, STRING_STR, text, length),
+			    KB_PROTO_EVENT);
+}
+
+static bool is_kernel(const struct kb_stack_image *image)
+{
+	return image->kernel && strcmp(image->path, KB_KERNEL_IMAGE) == 0;
+}
+
+static bool has_limits(const struct kb_stack_image *image)
+{
+	return image->mapped && !image->kernel;
+}
+
+/*
+ * Write the mapping of an image. The kernel is one mapping without limits, with the name that
+ * Perfetto's own profiler uses: for that name the importer has it once, not once for each
+ * process. A mapping without limits belongs to no process, so modules and unmapped code have
+ * none either.
+ */
+static void write_image(struct perfetto *x, uint32_t i)
+{
+	const struct kb_stack_image *image = kb_stack_image(&x->stacks, i);
+	const char *name = is_kernel(image) ? KERNEL_MAPPING : image->path;
+	const struct kb_build_id *build_id = image->kernel ? NULL : image->build_id;
+	uint8_t *message, *mapping, *at;
+	char path[TEXT];
+
+	at = begin_interned(x, TEXT + KB_BUILD_ID_MAX + SMALL, &message);
+	if (!at)
+		return;
+	at = put_string(at, INTERNED_MAPPING_PATHS, i + 1, path,
+			kb_label(path, sizeof(path), name, strlen(name), false));
+	if (build_id)
+		at = put_string(at, INTERNED_BUILD_IDS, i + 1, build_id->bytes, build_id->length);
+	mapping = kb_proto_begin(at, INTERNED_MAPPINGS, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(mapping, INTERNED_IID, i + 1);
+	if (build_id)
+		at = kb_proto_put_uint(at, MAPPING_BUILD_ID, i + 1);
+	at = kb_proto_put_uint(at, MAPPING_START_OFFSET, 0);
+	at = kb_proto_put_uint(at, MAPPING_START, has_limits(image) ? image->start : 0);
+	at = kb_proto_put_uint(at, MAPPING_END, has_limits(image) ? image->end : 0);
+	at = kb_proto_put_uint(at, MAPPING_PATH, i + 1);
+	at = kb_proto_put_uint(at, MAPPING_EXACT_OFFSET, has_limits(image) ? image->offset : 0);
+	end_message(x, message, kb_proto_end(mapping, at, KB_PROTO_EVENT));
+}
+
+/* The address in the file, or the full address if the mapping has no limits. */
+static uint64_t relative_pc(const struct kb_stack_frame *frame, const struct kb_stack_image *image)
+{
+	return has_limits(image) ? frame->address - image->start + image->offset : frame->address;
+}
+
+static void write_frame(struct perfetto *x, uint32_t i)
+{
+	const struct kb_stack_frame *frame = kb_stack_frame(&x->stacks, i);
+	const struct kb_stack_image *image = kb_stack_image(&x->stacks, frame->image);
+	uint8_t *message, *body, *at;
+	char label[KB_STACK_LABEL];
+	size_t length = kb_stack_label(&x->stacks, i, label);
+
+	at = begin_interned(x, length + SMALL, &message);
+	if (!at)
+		return;
+	at = put_string(at, INTERNED_FUNCTION_NAMES, i + 1, label, length);
+	body = kb_proto_begin(at, INTERNED_FRAMES, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(body, INTERNED_IID, i + 1);
+	at = kb_proto_put_uint(at, FRAME_NAME, i + 1);
+	at = kb_proto_put_uint(at, FRAME_MAPPING, frame->image + 1);
+	at = kb_proto_put_uint(at, FRAME_REL_PC, relative_pc(frame, image));
+	at = kb_proto_put_uint(at, FRAME_KIND, frame->kernel ? KIND_KERNEL : KIND_NATIVE);
+	end_message(x, message, kb_proto_end(body, at, KB_PROTO_EVENT));
+}
+
+/* Write a chain, and its frames and images, unless the trace has them. Returns its number. */
+static uint32_t intern_stack(struct perfetto *x, uint32_t node)
+{
+	uint32_t depth = kb_stack_node(&x->stacks, node)->depth;
+	uint8_t *message, *body, *at;
+	uint32_t *path, i;
+
+	if (kb_stack_node(&x->stacks, node)->user)
+		return kb_stack_node(&x->stacks, node)->user;
+	while (x->images < x->stacks.images.nr)
+		write_image(x, x->images++);
+	while (x->frames < x->stacks.frames.nr)
+		write_frame(x, x->frames++);
+	path = reallocarray(x->path, depth, sizeof(*path));
+	if (!path) {
+		x->no_memory = true;
+		return 0;
+	}
+	x->path = path;
+	kb_stack_node(&x->stacks, node)->user = ++x->callstacks;
+	for (i = depth; i--; node = kb_stack_node(&x->stacks, node)->parent)
+		path[i] = kb_stack_node(&x->stacks, node)->frame;
+	at = begin_interned(x, depth * KB_PROTO_UINT + SMALL, &message);
+	if (!at)
+		return x->callstacks;
+	body = kb_proto_begin(at, INTERNED_CALLSTACKS, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(body, INTERNED_IID, x->callstacks);
+	for (i = 0; i < depth; i++)	/* outermost first */
+		at = kb_proto_put_uint(at, CALLSTACK_FRAMES, path[i] + 1);
+	end_message(x, message, kb_proto_end(body, at, KB_PROTO_EVENT));
+	return x->callstacks;
+}
+
+/*
+ * The sum of the sampling counter on the CPU of @event; NULL: @event does not have it. Holds
+ * until the next track is created.
+ */
+static const uint64_t *count_timebase(struct perfetto *x, const struct kb_event *event)
+{
+	const struct kb_names *names = x->trace->names;
+	bool counts = kb_names_nr_counters(names) && kb_names_one_weight(names), is_new;
+	uint64_t advance = event->sample.has_pc;
+	struct track *track;
+
+	if (counts) {
+		if (!event->sample.nr_counters || !kb_names_of_core(names, event->core) ||
+		    kb_names_counter_id(names, event->core, 0) != 0 ||
+		    event->sample.counters[0] == KB_COUNTER_INVALID)
+			return NULL;
+		advance = event->sample.counters[0];
+	}
+	track = find_track(x, TRACK_TIMEBASE, 0, event->core, &is_new);
+	if (!track)
+		return NULL;
+	track->count += advance;
+	return &track->count;
+}
+
+static void write_pc(struct perfetto *x, const struct kb_event *event, uint64_t time,
+		     const uint64_t *count)
+{
+	int64_t node = kb_stack_table_add(&x->stacks, event, x->trace->symbolizer);
+	struct seen_task *task = see_task(x, event->task_id, event->timestamp, time);
+	uint8_t *at, *message;
+	uint32_t stack;
+
+	if (node < 0 || !task) {
+		x->no_memory = true;
+		return;
+	}
+	stack = intern_stack(x, (uint32_t)node);
+	at = begin_timed(x, SMALL, time);
+	if (!at)
+		return;
+	message = kb_proto_begin(at, PACKET_PERF_SAMPLE, KB_PROTO_PACKET);
+	at = kb_proto_put_uint(message, SAMPLE_CPU, event->core);
+	at = kb_proto_put_uint(at, SAMPLE_PID, task->tgid);
+	at = kb_proto_put_uint(at, SAMPLE_TID, event->task_id);
+	at = kb_proto_put_uint(at, SAMPLE_CALLSTACK, stack);
+	at = kb_proto_put_uint(at, SAMPLE_MODE, kb_stack_node(&x->stacks, (uint32_t)node)->kernel ?
+			       MODE_KERNEL : MODE_USER);
+	if (count)
+		at = kb_proto_put_uint(at, SAMPLE_TIMEBASE_COUNT, *count);
+	end_message(x, message, at);
+}
+
+static void write_sample(struct perfetto *x, const struct kb_event *event, uint64_t time)
+{
+	uint32_t known = kb_names_of_core(x->trace->names, event->core), i;
+	const uint64_t *count = count_timebase(x, event);
+
+	if (event->sample.has_pc)
+		write_pc(x, event, time, count);
+	write_metrics(x, event, x->trace->walk.ns);
+	for (i = 0; i < event->sample.nr_counters && i < known; i++)
+		if (event->sample.counters[i] != KB_COUNTER_INVALID)
+			write_counter(x, event->core, time,
+				      kb_names_counter_id(x->trace->names, event->core, i),
+				      event->sample.counters[i]);
+	for (i = 0; i < event->sample.nr_custom; i++)
+		write_custom(x, event->core, time, event->sample.custom[i].id,
+			     event->sample.custom[i].value);
+}
+
+/* ---- marks ---- */
+
+/* The track of a thread itself, which Perfetto shows beside its scheduling. */
+static uint64_t thread_track(struct perfetto *x, uint32_t task_id, uint32_t tgid)
+{
+	bool is_new;
+	struct track *track = find_track(x, TRACK_THREAD, task_id, 0, &is_new);
+	uint8_t *message, *thread, *at;
+
+	if (!track)
+		return 0;
+	at = is_new ? begin_descriptor(x, track->uuid, &message) : NULL;
+	if (at) {
+		thread = kb_proto_begin(at, DESCRIPTOR_THREAD, KB_PROTO_EVENT);
+		at = kb_proto_put_uint(thread, THREAD_TRACK_PID, tgid);
+		at = kb_proto_put_uint(at, THREAD_TRACK_TID, task_id);
+		end_message(x, message, kb_proto_end(thread, at, KB_PROTO_EVENT));
+	}
+	return track->uuid;
+}
+
+/* Channel 0 is the thread's own track. Other channels are tracks below it. */
+static struct track *channel_track(struct perfetto *x, uint32_t task_id, uint32_t channel,
+				   uint64_t thread, struct kb_text name)
+{
+	bool is_new;
+	struct track *track = find_track(x, TRACK_CHANNEL, task_id, channel, &is_new);
+	uint8_t *message, *at;
+	char text[32];
+
+	if (!track)
+		return NULL;
+	if (!channel)
+		track->uuid = thread;
+	snprintf(text, sizeof(text), "channel %" PRIu32, channel);
+	if (!channel || (!is_new && !name.length))
+		return track;
+	at = begin_descriptor(x, track->uuid, &message);
+	if (at) {
+		at = put_text(at, DESCRIPTOR_NAME, name.length ? name : kb_text(text), NAME);
+		end_message(x, message, kb_proto_put_uint(at, DESCRIPTOR_PARENT, thread));
+	}
+	return track;
+}
+
+static void write_mark(struct perfetto *x, uint64_t time, uint64_t track, uint32_t type,
+		       struct kb_text text)
+{
+	uint8_t *message, *at = begin_event(x, time, track, type, TEXT, &message);
+
+	if (!at)
+		return;
+	if (type != TYPE_SLICE_END) {
+		at = kb_proto_put_bytes(at, EVENT_CATEGORIES, "mark", 4);
+		at = put_text(at, EVENT_NAME, text, TEXT);
+	}
+	end_message(x, message, at);
+}
+
+/*
+ * A text lasts until the next or an empty text of its channel. A bookmark is an instant. The
+ * name of a channel is the name of its track.
+ */
+static void write_annotation(struct perfetto *x, const struct kb_event *event, uint64_t time)
+{
+	struct kb_text text = { event->annotation.text, event->annotation.text_length };
+	struct seen_task *task = see_task(x, event->task_id, event->timestamp, time);
+	struct track *channel;
+	uint64_t thread;
+
+	if (!task)
+		return;
+	thread = thread_track(x, event->task_id, task->tgid);
+	if (event->annotation.type == KB_ANNOTATION_CHANNEL) {
+		channel_track(x, event->task_id, event->annotation.channel, thread, text);
+		return;
+	}
+	if (event->annotation.type != KB_ANNOTATION_STRING) {
+		write_mark(x, time, thread, TYPE_INSTANT, text);
+		return;
+	}
+	channel = channel_track(x, event->task_id, event->annotation.channel, thread, kb_text(NULL));
+	if (!channel)
+		return;
+	if (channel->open)
+		write_mark(x, time, channel->uuid, TYPE_SLICE_END, text);
+	channel->open = text.length;
+	if (channel->open)
+		write_mark(x, time, channel->uuid, TYPE_SLICE_BEGIN, text);
+}
+
+/* ---- losses ---- */
+
+/*
+ * A slice on a track of the CPU, and a flag for readers of its trace events. For them the task that ran
+ * leaves the CPU, and sleeps: that takes part in no sum.
+ */
+static void write_lost(struct perfetto *x, const struct kb_slice *slice)
+{
+	struct kb_read_cpu *cpu = kb_read_cpu(&x->read, slice->core);
+	struct kb_task_name from, idle;
+	bool is_new;
+	struct track *track = find_track(x, TRACK_LOST, slice->core, 0, &is_new);
+	struct bundle *bundle;
+	uint8_t *message, *at;
+	char text[48];
+	int length;
+
+	if (!track)
+		return;
+	if (cpu->running) {
+		from = *kb_names_task(x->trace->names, cpu->running, x->trace->walk.event.timestamp);
+		idle = *kb_names_task(x->trace->names, 0, x->trace->walk.event.timestamp);
+		write_whole_switch(x, slice->core, clock_of(x, slice->start), cpu->running, &from,
+				   KB_TASK_INTERRUPTIBLE, 0, &idle);
+		cpu->running = 0;
+	}
+	bundle = &x->bundles[slice->core % BUNDLES];
+	flush_bundle(x, bundle);
+	bundle->core = slice->core;
+	bundle->lost = true;
+	at = is_new ? begin_descriptor(x, track->uuid, &message) : NULL;
+	if (at) {
+		length = snprintf(text, sizeof(text), "CPU %" PRIu32 " lost", slice->core);
+		at = kb_proto_put_bytes(at, DESCRIPTOR_NAME, text, (size_t)length);
+		end_message(x, message, at);
+	}
+	length = snprintf(text, sizeof(text), "%" PRIu64 " records lost", slice->lost);
+	at = begin_event(x, clock_of(x, slice->start), track->uuid, TYPE_SLICE_BEGIN, TEXT, &message);
+	if (at)
+		end_message(x, message, kb_proto_put_bytes(at, EVENT_NAME, text, (size_t)length));
+	at = begin_event(x, clock_of(x, slice->end), track->uuid, TYPE_SLICE_END, 0, &message);
+	if (at)
+		end_message(x, message, at);
+}
+
+/* ---- all of it ---- */
+
+static void write_event(struct perfetto *x)
+{
+	int64_t from = kb_task_cpus_feed(&x->cpus, &x->trace->walk.event);
+	const struct kb_walk *walk = kb_shown(x->trace);
+	const struct kb_event *event;
+	unsigned int i;
+	uint64_t time;
+
+	if (!walk)
+		return;
+	event = &walk->event;
+	time = clock_of(x, walk->ns);
+	for (i = 0; i < walk->nr_slices; i++)
+		if (walk->slices[i].kind == KB_SLICE_LOST)
+			write_lost(x, &walk->slices[i]);
+	switch (event->type) {
+	case KB_EVENT_TASK_SWITCH:
+		write_switch(x, event, time, walk->running);
+		break;
+	case KB_EVENT_HALT:
+		write_halt(x, event, time, walk->running);
+		break;
+	case KB_EVENT_SAMPLE:
+		if (kb_read_found(&x->read, x->trace, walk))
+			write_found(x, event, time);
+		write_sample(x, event, time);
+		break;
+	case KB_EVENT_CUSTOM_COUNTER:
+		if (kb_perfetto_has_event(event)) {
+			write_detail(x, event, time, from);
+			break;
+		}
+		write_custom(x, event->core, time, event->custom_counter.counter,
+			     event->custom_counter.value);
+		break;
+	case KB_EVENT_ANNOTATION:
+		write_annotation(x, event, time);
+		break;
+	default:
+		break;
+	}
+}
+
+/* trace_processor lets tasks run until its last event. The capture may end later. */
+static void end_running(struct perfetto *x, uint32_t core)
+{
+	uint64_t timestamp = x->trace->walk.event.timestamp;
+	struct kb_read_cpu *cpu = kb_read_cpu(&x->read, core);
+	struct kb_task_name from, idle;
+
+	if (!cpu->running)
+		return;
+	from = *kb_names_task(x->trace->names, cpu->running, timestamp);
+	idle = *kb_names_task(x->trace->names, 0, timestamp);
+	write_whole_switch(x, core, clock_of(x, kb_shown_last(x->trace)), cpu->running, &from,
+			   KB_FTRACE_RUNNING, 0, &idle);
+}
+
+static void write_end(struct perfetto *x)
+{
+	struct kb_slice slice;
+	uint32_t i;
+
+	while (kb_shown_end(x->trace, &slice))
+		if (slice.kind == KB_SLICE_LOST)
+			write_lost(x, &slice);
+	for (i = 0; i < x->header->max_cores && i < MAX_CPUS; i++)
+		end_running(x, i);
+	for (i = 0; i < BUNDLES; i++)
+		flush_bundle(x, &x->bundles[i]);
+}
+
+static int prepare(struct perfetto *x, struct kb_error *err)
+{
+	const char *base = kb_barman_fact(x->trace->barman, "raw_base");
+	int error = kb_export_begin(x->trace, err);
+
+	if (error)
+		return error;
+	kb_table_init(&x->tasks, sizeof(struct seen_task), 1);
+	kb_table_init(&x->tracks, sizeof(struct track), 2);
+	kb_task_cpus_init(&x->cpus);
+	x->bundles = calloc(BUNDLES, sizeof(*x->bundles));
+	if (kb_stack_table_init(&x->stacks, true) || !x->bundles ||
+	    kb_read_cpus_init(&x->read, x->header->max_cores) ||
+	    kb_metric_tracks_init(&x->metrics, x->trace->names, x->trace->barman,
+				  x->header->max_cores))
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	x->base = base ? (int64_t)strtoull(base, NULL, 10) : 0;
+	if (x->base < 0)
+		x->base = 0;
+	/* of several machines all clocks are UTC, so they are one for every reader of the trace */
+	if (x->trace->machine) {
+		x->base = x->trace->machine->wall.at;
+		x->machine = x->trace->machine->number;
+	}
+	return 0;
+}
+
+static int run(struct kb_trace *trace, const struct kb_export_options *options,
+	       struct kb_out *out, struct kb_error *err)
+{
+	struct perfetto x = {
+		.trace = trace,
+		.header = kb_trace_header(trace),
+		.out = out,
+	};
+	int result = prepare(&x, err);
+
+	if (result)
+		goto out;
+	write_clocks(&x);
+	write_system(&x);
+	while (!kb_out_error(out) && !x.no_memory && kb_export_next(trace, err))
+		write_event(&x);
+	write_end(&x);
+	result = kb_export_end(trace, out, x.no_memory, err);
+	if (x.above)
+		kb_export_say(options, "%" PRIu64 " trace events of CPUs from %u on were "
+			      "left out: Perfetto refuses traces with them", x.above, MAX_CPUS);
+	if (x.before)
+		kb_export_say(options, "%" PRIu64 " times before the clock's start were written "
+			      "as its start: Perfetto has no earlier times", x.before);
+out:
+	free(x.path);
+	free(x.bundles);
+	free(x.read.cpus);
+	kb_stack_table_release(&x.stacks);
+	kb_task_cpus_release(&x.cpus);
+	kb_metric_tracks_release(&x.metrics);
+	kb_table_release(&x.tracks);
+	kb_table_release(&x.tasks);
+	return result;
+}
+
+const struct kb_export kb_export_perfetto = {
+	.name = "perfetto",
+	.extension = ".perfetto",
+	.description = "Perfetto: scheduling, idling, samples, counters, metrics, marks",
+	.run = run,
+};
