@@ -116,7 +116,7 @@
  * task 0 are everybody's.
  *
  * To which process a task belongs, and when it exited, stands in struct bm_kbarman_tasks
- * (barman_v2.h), which each map has in its header's pages: the string kbarman.tasks says where. The
+ * (barman_v2.h), which each map has in its header's pages: the string kbarman.tasks=OFFSET says where. The
  * element of a row is complete before the row is, but for the exit, which comes later.
  *
  * Facts
