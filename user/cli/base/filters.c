@@ -102,13 +102,13 @@ static bool parse_clock(const char *text, size_t length, uint64_t *ns, enum kb_f
 /* A time of the clock, "@SECONDS" since 1970, or a length of time since the start of the capture. */
 static bool parse_moment(const char *text, size_t length, uint64_t *ns, enum kb_filter_clock *clock)
 {
-	bool since_1970 = *text == '@';
+	bool is_unix = *text == '@';
 
 	if (memchr(text, ':', length))
 		return parse_clock(text, length, ns, clock);
-	if (since_1970)
+	if (is_unix)
 		*clock = KB_FILTER_UNIX;
-	return kb_duration_parse_part(text + since_1970, length - since_1970, KB_NS_PER_S, ns);
+	return kb_duration_parse_part(text + is_unix, length - is_unix, KB_NS_PER_S, ns);
 }
 
 /* "FROM,TO". */
