@@ -473,7 +473,9 @@ TEST_F(marks, series_end_where_the_table_does)
 /* Names that nobody had before, as any task can have them, until @left bytes are free. */
 static void fill_string_table(int fd, uint32_t left)
 {
-	uint32_t size = capture_header(map_cpu(fd, 0))->config_constants.max_string_table_length;
+	const void *map = map_cpu(fd, 0);
+	/* The tasks' pages have the end of the room. */
+	uint32_t size = (const char *)capture_task_pages(map) - capture_strings(map);
 	char name[16];
 	unsigned int i;
 
