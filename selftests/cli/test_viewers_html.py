@@ -12,6 +12,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import browser  # noqa: E402
 import tap  # noqa: E402
+import test_waits  # noqa: E402
 import viewers  # noqa: E402
 from make_capture import Maker  # noqa: E402
 from protobuf import varint  # noqa: E402
@@ -44,7 +45,7 @@ class Data:
         self.cpus = self.tables["facts"]["cpus"]
         self.last = collections.Counter()
         self.slices, self.samples, self.values, self.marks = [], [], [], []
-        self.handlers, self.wakeups = [], []
+        self.handlers, self.wakeups, self.left = [], [], {}
         while self.at < len(self.data):
             tag = self.number()
             self.take(tag & 7, tag >> 3)
@@ -63,6 +64,9 @@ class Data:
         if kind <= LOST:
             start, length, what = self.time(cpu, RUN), self.number(), self.number()
             self.last[cpu, RUN] = signed(start + length)
+            if kind == RUN and what & 3 == 3:
+                left = self.number()
+                what, self.left[start] = what - 2 + (left & 1), left >> 1
             self.slices.append((kind, cpu, start, signed(start + length), what))
         elif kind == SAMPLE:
             self.samples.append((cpu, self.time(cpu, kind), self.number(), self.number(), self.number() - 1))
@@ -261,6 +265,56 @@ def waits_of_tasks_are_those_of_the_report(tmp):
         for tid, (ready, away) in want.items():
             assert abs(got[tid][0] - ready) < 2 and abs(got[tid][1] - away) < 2, (tid, got[tid], ready, away)
     assert rows
+
+
+BY_STACK = """
+const said = [], { flame, timeline } = page, select = byId('weight'), choose = value => {
+  select.value = value;
+  select.dispatchEvent(new Event('change'));
+};
+const chain = node => node ? [...chain(page.capture.parents[node]), flame.name(node)] : [];
+const look = () => [byId('flame-of').textContent, Object.fromEntries([...flame.self].map((ns, node) => [chain(node).join(';'), ns]).filter(([, ns]) => ns))];
+said.push([...select.options].map(option => option.textContent));
+choose('waits');
+said.push(look());
+const node = flame.children.get(0).find(n => flame.name(n) === 'do_wait');
+if (node) said.push(flame.describe(node));
+page.choose(page.capture.tasks.findIndex(([tid]) => tid === 8));
+said.push(look());
+page.clear();
+timeline.show(1200, 2200);
+page.update();
+said.push(look());
+const cpu = timeline.rows.find(row => row.kind === 'cpu');
+said.push(timeline.describeSlice(cpu, 0)[1]);
+choose('samples');
+said.push(look()[0]);
+return said;
+"""
+
+
+def waits_stand_at_the_call_chain_with_which_they_began(tmp):
+    path = test_waits.make(tmp)
+    options, everything, node, burner, part, tip, samples = asked(page_of(tmp, path), BY_STACK)
+    assert options == ["cycles", "samples", "waiting time"], options
+    assert everything == ["of all tasks", {"schedule": 5000, "do_poll;schedule": 500, "do_wait;schedule": 1000}], everything
+    assert node == "do_wait: [kernel.kallsyms]: 15.38 %, 1.00 µs waiting time; itself 0.00 %", node
+    assert burner == ["of burner (8)", {"schedule": 5000}], burner
+    # the page begins with 0, the capture with 1000: one wait is cut at its begin, the other one at its end
+    assert part == ["of all tasks", {"schedule": 200, "do_wait;schedule": 800}], part
+    assert tip.splitlines()[1:4] == ["then blocked in", "schedule", "do_wait"], tip
+    assert samples == "no samples here", samples
+    folded = os.path.join(tmp, "a.folded")
+    viewers.convert(path, "folded", folded, "--format", "offcpu")
+    with open(folded, encoding="utf-8") as file:
+        other = dict(line.rsplit(" ", 1) for line in file.read().splitlines())
+    assert sum(map(int, other.values())) == sum(everything[1].values()), (other, everything)
+
+
+def waits_without_call_chains_say_so(tmp):
+    said = asked(page_of(tmp, test_waits.make(tmp, chains=False)), BY_STACK)
+    assert said[1] == ["of all tasks; the task switches have no call chains: record with -g --off-cpu",
+                       {"[preempted]": 5000, "[blocked]": 1500}], said
 
 
 K = 0xffffffff81000000

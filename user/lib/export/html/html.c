@@ -10,7 +10,8 @@
  * (zigzag):
  *
  *	CPU << 3 | kind		then, depending on the kind:
- *	RUN	gap, length, task << 2 | how it ended: 1 preempted, 2 blocked, 0 otherwise
+ *	RUN	gap, length, task << 2 | how it ended: 1 preempted, 2 blocked, 0 otherwise,
+ *		3 one of the former with a call chain; then its node << 1 | 1 if blocked
  *	IDLE	gap, length, idle state + 1, 0 = unknown
  *	LOST	gap, length, records
  *	SAMPLE	time, task, node of its chain, the first counter's value + 1, 0 = none
@@ -27,8 +28,9 @@
  * event of that kind on that CPU. The first time of each is since the start of the capture's
  * clock. Events without a CPU have the number behind the last CPU.
  *
- * A page of more than THINNED_FROM records is thinned, because no browser holds all of them. Its
- * element `events` is empty. Elements of these classes, in base64 of gzip, have in its place:
+ * A page of more than THINNED_FROM records is thinned, because no browser holds all of them. It does
+ * not say how long tasks waited, so its switches have no call chains. Its element `events` is empty.
+ * Elements of these classes, in base64 of gzip, have in its place:
  *
  *	piece	all events of some time, in the order of the capture, but for marks; each begins anew
  *		with times since the start of the clock. The fields of one column (kinds.h)
@@ -161,8 +163,25 @@ static void put_thin_slice(struct html *x, const struct kb_html_slice *slice)
 	kb_html_thin_slice(x->thin, slice, busy);
 }
 
-/* @timestamp: ticks at which the task has the name to write. */
-static void put_slice(struct html *x, const struct kb_slice *slice, uint64_t timestamp)
+/* The node of the call chain with which the task of @slice left its CPU at @event; 0 = none. */
+static uint32_t left_at(struct html *x, const struct kb_slice *slice, const struct kb_event *event)
+{
+	struct kb_event left;
+	int64_t node;
+
+	if (x->thin || !event || event->type != KB_EVENT_TASK_SWITCH ||
+	    !event->task_switch.nr_chain || !slice->has_task || !slice->task_id ||
+	    (slice->how != KB_END_PREEMPTED && slice->how != KB_END_BLOCKED))
+		return 0;
+	left = *event;
+	left.task_id = slice->task_id;		/* the chain is of the one that leaves */
+	node = kb_stack_table_add(&x->stacks, &left, x->trace->symbolizer);
+	x->no_memory |= node < 0;
+	return node < 0 ? 0 : (uint32_t)node;
+}
+
+/* @event: what ends @slice; NULL: the end of the capture. */
+static void put_slice(struct html *x, const struct kb_slice *slice, const struct kb_event *event)
 {
 	static const enum kb_html_column columns[] = {
 		[KB_SLICE_RUN] = KB_HTML_RUN_TASK,
@@ -178,12 +197,15 @@ static void put_slice(struct html *x, const struct kb_slice *slice, uint64_t tim
 		.kind = kinds[slice->kind], .cpu = cpu_of(x, slice->core),
 		.start = slice->start, .end = slice->end,
 	};
+	bool blocked = slice->how == KB_END_BLOCKED;
+	uint32_t node = 0;
 
 	switch (slice->kind) {
 	case KB_SLICE_RUN:
-		shown.what = (uint64_t)task_number(x, slice->task_id, timestamp) << 2 |
-			     (slice->how == KB_END_PREEMPTED ? 1 :
-			      slice->how == KB_END_BLOCKED ? 2 : 0);
+		node = left_at(x, slice, event);
+		shown.what = (uint64_t)task_number(x, slice->task_id,
+						   event ? event->timestamp : UINT64_MAX) << 2 |
+			     (node ? 3 : blocked ? 2 : slice->how == KB_END_PREEMPTED);
 		break;
 	case KB_SLICE_IDLE:
 		shown.what = (uint64_t)slice->idle_state + 1;	/* KB_STATE_UNKNOWN is -1 */
@@ -197,6 +219,8 @@ static void put_slice(struct html *x, const struct kb_slice *slice, uint64_t tim
 	put_field(x, KB_HTML_SLICE_LENGTH, (uint64_t)shown.end - (uint64_t)shown.start);
 	x->last[shown.cpu][KB_HTML_RUN] = shown.end;
 	put_field(x, columns[slice->kind], shown.what);
+	if (node)
+		put_field(x, columns[slice->kind], (uint64_t)node << 1 | blocked);
 	end(x);
 	if (x->thin && !x->no_memory)
 		put_thin_slice(x, &shown);
@@ -397,7 +421,7 @@ static void put_event(struct html *x)
 	unsigned int i;
 
 	for (i = 0; walk && i < walk->nr_slices; i++)
-		put_slice(x, &walk->slices[i], walk->event.timestamp);
+		put_slice(x, &walk->slices[i], &walk->event);
 	put_pairs(x);
 	if (!walk)
 		return;
@@ -634,7 +658,7 @@ static void put_events(struct html *x, struct kb_error *err)
 			end_piece(x, false);
 	}
 	while (kb_shown_end(x->trace, &slice))
-		put_slice(x, &slice, UINT64_MAX);
+		put_slice(x, &slice, NULL);
 	if (x->thin && !x->no_memory)
 		end_piece(x, true);
 	else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The flame graph of the samples in view: callers above, called functions below.
+// The flame graph of the samples in view, or of where tasks waited: callers above, called functions below.
 
 const FLAME_ROW = 18;
 
@@ -12,6 +12,7 @@ class Flame {
     this.root = 0;
     this.cursor = 0;
     this.boxes = [];
+    this.makeWaits();
     this.makeTree();
     this.makeWeights();
     this.makeIdle();
@@ -25,6 +26,19 @@ class Flame {
     });
     this.box.addEventListener('keydown', event => this.key(event));
     this.box.addEventListener('scroll', () => this.draw());
+  }
+
+  // A wait that began without a call chain has a node that says how it began, as in the other formats.
+  makeWaits() {
+    const { frames, nodes, parents } = this.capture;
+    this.waits = this.page.tasks.waits || [];
+    this.haveChains = this.waits.some(wait => wait.node);
+    if (!this.waits.length) return;
+    this.unknown = ['[preempted]', '[blocked]'].map(name => {
+      frames.push([name, 'no call chain', 0]);
+      parents.push(0);
+      return nodes.push(frames.length - 1) - 1;
+    });
   }
 
   // Children of each node, by name. Children have higher numbers than their parents.
@@ -44,7 +58,9 @@ class Flame {
     const { thinned } = this.capture, weighed = counter && (thinned ? thinned.weighed : this.capture.cpus.some(cpu => cpu.samples.weight.some(weight => weight >= 0)));
     if (weighed) select.append(element('option', { value: 'weight' }, counter));
     select.append(element('option', { value: 'samples' }, 'samples'));
-    select.hidden = !weighed;
+    if (this.waits.length) select.append(element('option', { value: 'waits' }, 'waiting time'));
+    else if (thinned) select.append(element('option', { value: 'waits', disabled: true }, 'waiting time: not in a thinned page'));
+    select.hidden = select.options.length === 1;
     select.addEventListener('change', () => this.update());
   }
 
@@ -58,10 +74,20 @@ class Flame {
 
   name(node) { return node ? this.capture.frames[this.capture.nodes[node]][0] : 'all'; }
 
+  get ofWaits() { return byId('weight').value === 'waits'; }
+
+  // Of each wait the part in view, at the call chain with which it began.
+  sumWaits(start, end) {
+    const { page } = this;
+    for (const wait of this.waits) {
+      const length = Math.min(wait.end, end) - Math.max(wait.start, start);
+      if (length > 0 && (page.chosen === undefined || page.isLit(wait.task))) this.self[wait.node || this.unknown[wait.how - 1]] += length;
+    }
+  }
+
   // As in the other formats, a sample without a counter value has the mean weight.
-  sum(start, end) {
+  sumSamples(start, end) {
     const { capture, page } = this, nr = capture.parents.length, byWeight = byId('weight').value === 'weight';
-    this.self = new Float64Array(nr);
     let weight = 0, weighed = 0;
     const unweighed = new Float64Array(nr), sums = capture.thinned && !capture.thinned.isFull ? capture.thinned.sumsOf(start, end) : null;
     if (sums) {
@@ -93,6 +119,13 @@ class Flame {
       }
     }
     if (byWeight) for (let i = 0; i < nr; i++) this.self[i] += unweighed[i] * (weighed ? Math.floor(weight / weighed) : 1);
+  }
+
+  sum(start, end) {
+    const { capture } = this, nr = capture.parents.length;
+    this.self = new Float64Array(nr);
+    if (this.ofWaits) this.sumWaits(start, end);
+    else this.sumSamples(start, end);
     this.idle = 0;
     if (!byId('with-idle').checked) for (let i = 0; i < nr; i++) {
       if (!this.isIdle[i]) continue;
@@ -115,7 +148,8 @@ class Flame {
     this.sum(timeline.start, timeline.end);
     while (this.root && !this.total[this.root]) this.root = this.capture.parents[this.root];
     const idle = this.idle ? `, without the idle loop (${(100 * this.idle / this.all).toFixed(1)} %)` : '';
-    byId('flame-of').textContent = this.all ? (this.page.chosen === undefined ? 'of all tasks' : `of ${this.page.nameOf(this.page.chosen)}`) + idle : 'no samples here';
+    const why = this.ofWaits && !this.haveChains ? '; the task switches have no call chains: record with -g --off-cpu' : '';
+    byId('flame-of').textContent = (this.all ? (this.page.chosen === undefined ? 'of all tasks' : `of ${this.page.nameOf(this.page.chosen)}`) + idle : this.ofWaits ? 'nobody waits here' : 'no samples here') + why;
     this.draw();
   }
 
@@ -174,7 +208,8 @@ class Flame {
   describe(node) {
     const all = this.all || 1, unit = byId('weight').selectedOptions[0].textContent;
     const image = node ? `${this.capture.frames[this.capture.nodes[node]][1]}: ` : '';
-    return `${this.name(node)}: ${image}${(100 * this.total[node] / all).toFixed(2)} %, ${amount(this.total[node])} ${unit}; itself ${(100 * this.self[node] / all).toFixed(2)} %`;
+    const total = this.ofWaits ? duration(this.total[node]) : amount(this.total[node]);
+    return `${this.name(node)}: ${image}${(100 * this.total[node] / all).toFixed(2)} %, ${total} ${unit}; itself ${(100 * this.self[node] / all).toFixed(2)} %`;
   }
 
   zoom(node) {

@@ -55,13 +55,13 @@ class Tasks {
   makeWaits() {
     const { capture } = this, runs = [], last = new Map();
     for (const cpu of capture.cpus)
-      for (let i = 0; i < cpu.length; i++) if (cpu.kind[i] === RUN && isBusy(cpu, i, capture)) runs.push([cpu.start[i], cpu.end[i], cpu.what[i], cpu.how[i]]);
+      for (let i = 0; i < cpu.length; i++) if (cpu.kind[i] === RUN && isBusy(cpu, i, capture)) runs.push([cpu.start[i], cpu.end[i], cpu.what[i], cpu.how[i], cpu.node[i]]);
     runs.sort((a, b) => a[1] - b[1]);	// as a report takes them
     this.waits = [];
-    for (const [start, end, task, how] of runs) {
+    for (const [start, end, task, how, node] of runs) {
       const tid = capture.tasks[task][0], before = last.get(tid);
-      if (before && before.how && start >= before.end) this.waits.push({ start: before.end, end: start, task: before.task, how: before.how });
-      last.set(tid, { end, how, task });
+      if (before && before.how && start >= before.end) this.waits.push({ start: before.end, end: start, task: before.task, how: before.how, node: before.node });
+      last.set(tid, { end, how, task, node });
     }
   }
 

@@ -559,14 +559,15 @@ class Timeline {
     return [mark.text, `${held}at ${duration(mark.time)}, by ${this.page.nameOf(mark.task)}${mark.channelName ? `, ${mark.channelName}` : ''}`];
   }
 
+  // The functions of a call chain, the called one first.
+  chainOf(node) {
+    const lines = [];
+    for (; node && lines.length < 12; node = this.capture.parents[node]) lines.push(this.capture.frames[this.capture.nodes[node]][0]);
+    return node ? [...lines, '…'] : lines;
+  }
+
   describeSample(row, i) {
-    const { samples } = row.cpu, lines = [];
-    let node = samples.node[i];
-    for (let depth = 0; node && depth < 12; depth++) {
-      lines.push(this.capture.frames[this.capture.nodes[node]][0]);
-      node = this.capture.parents[node];
-    }
-    if (node) lines.push('…');
+    const { samples } = row.cpu, lines = this.chainOf(samples.node[i]);
     const one = samples.count && samples.count[i] > 1 ? `One of ${count(samples.count[i])} samples: of ` : 'Sample of ';
     return [`${one}${this.page.nameOf(samples.task[i])}`, `at ${duration(samples.time[i], 1 / this.scale)}\n${lines.join('\n')}`];
   }
@@ -579,7 +580,8 @@ class Timeline {
       return [`${(100 * part).toFixed(0)} % busy`, `${when}\n${count(cpu.count[i])} runs and halts${longest}`];
     }
     if (cpu.kind[i] === LOST) return [`${count(cpu.what[i])} records lost`, when];
-    const lines = [when, ['', 'then preempted', 'then blocked'][cpu.how[i]] || ''], woken = this.sources.wakeupOf(row.number, cpu.start[i]);
+    const left = this.chainOf(cpu.node[i]), how = ['', 'then preempted', 'then blocked'][cpu.how[i]] || '';
+    const lines = [when, left.length ? `${how} in` : how, ...left], woken = this.sources.wakeupOf(row.number, cpu.start[i]);
     if (woken >= 0) lines.push(this.sources.describeWakeup(woken));
     return [this.page.nameOf(cpu.what[i]), lines.filter(line => line).join('\n')];
   }
