@@ -311,6 +311,35 @@ def waits_stand_at_the_call_chain_with_which_they_began(tmp):
     assert sum(map(int, other.values())) == sum(everything[1].values()), (other, everything)
 
 
+CLICKED = """
+const { timeline, capture } = page, said = [];
+const click = tid => [...byId('body').children].find(row => capture.tasks[row.dataset.task][0] === tid).firstChild.click();
+const own = () => timeline.rows.filter(row => row.kind === 'task').map(row => row.label);
+const before = timeline.rows.map(row => row.y);
+click(7);
+said.push(own(), page.nameOf(page.chosen));
+click(8);
+said.push(own(), page.nameOf(page.chosen));
+timeline.draw();
+const box = byId('timeline').getBoundingClientRect(), hover = (row, time) => timeline.describe({ clientX: box.left + timeline.x(time), clientY: box.top + row.y + 10 });
+const [first, second] = timeline.rows;
+said.push([500, 1500, 3000, 6800].map(time => hover(first, time)[0]), [1500, 4000].map(time => hover(second, time)[0]), second.note);
+click(8);
+said.push(own(), page.chosen === undefined);
+click(7);
+said.push(own(), JSON.stringify(timeline.rows.map(row => row.y)) === JSON.stringify(before));
+return said;
+"""
+
+
+def a_task_has_a_row_of_its_own_until_the_next_click(tmp):
+    said = asked(page_of(tmp, test_waits.make(tmp)), CLICKED)
+    assert said[:4] == [["waiter (7)"], "waiter (7)", ["waiter (7)", "burner (8)"], "burner (8)"], said
+    assert said[4] == [f"waiter (7): {state}" for state in ("running", "waiting", "running", "waiting")], said
+    assert said[5] == ["burner (8): running", "burner (8): runnable"], said
+    assert said[6].endswith(" % running") and said[7:] == [["waiter (7)"], True, [], True], said
+
+
 def waits_without_call_chains_say_so(tmp):
     said = asked(page_of(tmp, test_waits.make(tmp, chains=False)), BY_STACK)
     assert said[1] == ["of all tasks; the task switches have no call chains: record with -g --off-cpu",

@@ -6,6 +6,7 @@ class Page {
     this.capture = capture;
     this.query = '';
     this.chosen = undefined;
+    this.ownRows = [];
     this.colourCache = [];
     this.setTheme(matchMedia('(prefers-color-scheme: dark)').matches);
     this.writeHead();
@@ -48,6 +49,21 @@ class Page {
   }
 
   // ---- changes
+
+  // Give a task a row of its own and choose it, or take both away.
+  toggle(task) {
+    const isOther = own => this.capture.tasks[own][0] !== this.capture.tasks[task][0], others = this.ownRows.filter(isOther);
+    const isNew = others.length === this.ownRows.length;
+    if (isNew) others.push(task);
+    this.showRows(others);
+    if (isNew === (this.chosen === undefined || isOther(this.chosen))) this.choose(task);
+    else this.update();
+  }
+
+  showRows(tasks) {
+    this.timeline.placeTasks(this.ownRows = tasks);
+    this.fitRows();
+  }
 
   choose(task) {
     this.chosen = this.chosen === task ? undefined : task;
@@ -116,6 +132,7 @@ class Page {
 
   clear() {
     this.chosen = undefined;
+    this.showRows([]);
     byId('search').value = '';
     this.search('');
     this.flame.update();

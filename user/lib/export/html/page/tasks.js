@@ -31,7 +31,7 @@ class Tasks {
     this.writeHeads();
     byId('body').addEventListener('click', event => {
       const row = event.target.closest('tr');
-      if (row) page.choose(+row.dataset.task);
+      if (row) page.toggle(+row.dataset.task);
     });
     byId('body').addEventListener('keydown', event => this.key(event));
   }
@@ -160,7 +160,7 @@ class Tasks {
     if (!row) return;
     const next = { ArrowDown: row.nextElementSibling, ArrowUp: row.previousElementSibling }[event.key];
     if (next) next.focus();
-    else if (event.key === 'Enter' || event.key === ' ') this.page.choose(+row.dataset.task);
+    else if (event.key === 'Enter' || event.key === ' ') this.page.toggle(+row.dataset.task);
     else return;
     event.preventDefault();
     event.stopPropagation();

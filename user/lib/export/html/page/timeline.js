@@ -16,7 +16,8 @@ class Timeline {
     this.start = 0;
     this.end = capture.length;
     this.sources = new Sources(this);
-    this.rows = this.layOut();
+    this.rows = this.base = this.layOut();
+    this.taskRows = [];
     this.hits = [];
   }
 
@@ -53,6 +54,15 @@ class Timeline {
     });
     this.total = y + 4;
     return rows;
+  }
+
+  // The rows of these tasks, above all others.
+  placeTasks(tasks) {
+    const height = CPU_ROW + GAP, by = height * (tasks.length - this.taskRows.length);
+    this.taskRows = tasks.map((task, i) => ({ kind: 'task', label: this.page.nameOf(task), task, y: AXIS + 4 + i * height, height }));
+    for (const row of this.base) row.y += by;
+    this.total += by;
+    this.rows = [...this.taskRows, ...this.base];
   }
 
   tracksChanged() {
@@ -123,6 +133,7 @@ class Timeline {
       if (row.kind === 'cpu') this.drawCpu(c, row, y);
       else if (row.kind === 'irq') this.sources.drawHandlers(c, row, y);
       else if (row.kind === 'latency') this.sources.drawLatency(c, row, y);
+      else if (row.kind === 'task') drawStates(c, row, y, this);
       else if (row.kind === 'marks') this.drawMarks(c, y);
       else if (row.kind === 'rate') this.drawRate(c, row, y);
       else if (row.kind === 'metric') this.drawMetric(c, row, y);
@@ -532,6 +543,7 @@ class Timeline {
     if (!row || !inside) return null;
     const when = `at ${duration(time, 1 / this.scale)}`;
     if (row.kind === 'marks') return this.describeMark(x, y, row);
+    if (row.kind === 'task') return describeState(row, time, this);
     if (row.kind === 'irq') return this.sources.describeHandler(row, time);
     if (row.kind === 'latency') return this.sources.describeLatency(time);
     if (row.kind === 'rate') return [row.label, `${amount(row.rates ? row.rates[Math.floor(x - GUTTER)] || 0 : 0)} ${row.units || ''}/s ${when}`];
