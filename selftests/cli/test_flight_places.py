@@ -49,7 +49,7 @@ export LD_PRELOAD=$FAKE
 until $KBARMAN flight status >status 2>&1; do
 	kill -0 $service || {{ cat service.log >&2; exit 98; }}
 	sleep 0.05
-	[ $((looks = looks + 1)) -lt 300 ] || {{ cat status >&2; kill $service; exit 97; }}
+	[ $((looks = looks + 1)) -lt 3000 ] || {{ cat status >&2; kill $service; exit 97; }}
 done
 unset LD_PRELOAD
 echo "service $service"
@@ -119,14 +119,14 @@ def a_file_of_another_user_names_no_process_of_root(tmp):
     """Who may write into the service's folder must not choose whom root's `stop` ends."""
     done = inside(tmp, f"""
 chown {NOBODY} {SERVICE}
-sleep 30 & victim=$!
+sleep 300 & victim=$!
 $as_other python3 -c "
 import fcntl, struct, sys, time
 file = open('{SERVICE}/kbarman-flight.pid', 'w')
 fcntl.fcntl(file, 37, struct.pack('hhqqi4x', fcntl.F_WRLCK, 0, 0, 0, 0))  # F_OFD_SETLK
 print($victim, file=file, flush=True)
 open('{SERVICE}/ready', 'w').close()
-time.sleep(30)" & holder=$!
+time.sleep(300)" & holder=$!
 until [ -e {SERVICE}/ready ]; do
 	kill -0 $holder || exit 98
 	sleep 0.05

@@ -67,7 +67,8 @@ def each_wait_has_its_chain_otherwise(tmp):
 
 def what_overwrites_and_its_snapshots_leave_them_out_as_well(tmp):
     result = record(tmp, "--mode", "overwrite", "--off-cpu", "--off-cpu-min", LEAST,
-                    "sh", "-c", "sleep 0.3; kill -USR1 $PPID; sleep 0.3", env=device())
+                    "sh", "-c", "sleep 0.3; kill -USR1 $PPID; until ls kbarman-*.cap; do sleep 0.05; done",
+                    env=device())
     assert result.returncode == 0, result
     shots = [name for name in files(tmp) if SHOT.fullmatch(name)]
     assert len(shots) == 1, files(tmp)

@@ -312,7 +312,7 @@ def a_full_disk_keeps_what_was_recorded(tmp):
     def limited():
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-    result = record(tmp, "sleep", "4", env=fake(FAKE_RATE=100), preexec_fn=limited)
+    result = record(tmp, *until_partial_has(limit), env=fake(FAKE_RATE=100), preexec_fn=limited)
     assert result.returncode == 1, result
     assert "kbarman.cap.partial" in result.stderr and "File too large" in result.stderr, result
     assert "'kbarman recover kbarman.cap.partial'" in result.stderr, result

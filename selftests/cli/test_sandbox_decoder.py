@@ -453,7 +453,7 @@ def signals_to_the_group_leave_the_names(tmp):
     """What a terminal or a service manager sends goes to all processes of it."""
     want()
     attack = Attack(tmp, ["nothing"])
-    with subprocess.Popen([tap.KBARMAN, "record", "-a", "-o", "out.cap", "sleep", "60"], cwd=tmp,
+    with subprocess.Popen([tap.KBARMAN, "record", "-a", "-o", "out.cap", "sleep", "300"], cwd=tmp,
                           env=attack.with_device(), start_new_session=True,
                           stderr=subprocess.PIPE, text=True) as tool:
         wait_for(tmp, "out.cap.partial")
@@ -467,7 +467,7 @@ def keeper_that_was_killed_is_replaced(tmp):
     """As when memory was short."""
     want()
     attack = Attack(tmp, ["nothing"])
-    with subprocess.Popen([tap.KBARMAN, "record", "-a", "-o", "out.cap", "sleep", "60"], cwd=tmp,
+    with subprocess.Popen([tap.KBARMAN, "record", "-a", "-o", "out.cap", "sleep", "300"], cwd=tmp,
                           env=attack.with_device(), stderr=subprocess.PIPE, text=True) as tool:
         wait_for(tmp, "out.cap.partial")
         def keepers():
