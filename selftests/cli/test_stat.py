@@ -368,8 +368,8 @@ for length in 0.03, 0.02, 0.07, 0.01, 0.04:
 
 def what_takes_turns_lies_within_its_error(tmp):
     """page-faults are counted all the time, minor-faults in turns: they are the same."""
-    runs, told = 20, []
-    for _ in range(5 * runs):
+    runs, told, end = 20, [], time.monotonic() + tap.HANG
+    while len(told) < runs and time.monotonic() < end:
         _, lines = stat("--rotate", "3", "-e", "page-faults,{minor-faults,major-faults},"
                         "{context-switches,cpu-migrations}", sys.executable, "-c", PHASES)
         got = counters(lines)
@@ -380,12 +380,12 @@ def what_takes_turns_lies_within_its_error(tmp):
         truth = got["page-faults"]["value"] - (got["major-faults"]["value"] or 0)
         if turns.get("error") is not None and turns["error"] < 0.9 * truth:
             told.append((truth, turns["value"], round(turns["error"])))
-        if len(told) == runs:
-            break
+    if len(told) < 5:
+        raise tap.Skip("this machine is too busy to let groups take turns")
     good = sum(abs(value - truth) <= error for truth, value, error in told)
     print(f"# {good} of {len(told)} within the error: {told[:3]} ...")
     # It holds in 95 of 100 runs, so three may be outside by chance; test_turns counts this exactly.
-    assert len(told) == runs and good > runs / 2, told
+    assert good > len(told) / 2, told
 
 
 def few_turns_have_no_error(tmp):
