@@ -98,9 +98,9 @@ def only(rows, **wanted):
     return found[0]
 
 
-def with_idle(tmp):
+def with_idle(folder):
     """Six samples in the idle loop of two CPUs, two of an interrupt there, two of a task."""
-    path = os.path.join(tmp, "kbarman.cap")
+    path = os.path.join(folder, "kbarman.cap")
     capture = Maker(cores=2, counters=[17], facts={"counter.0.0": "cycles"})
     capture.task(0, "swapper")
     capture.task(7, "truth")

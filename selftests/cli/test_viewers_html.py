@@ -351,7 +351,7 @@ KALLSYMS = "".join(f"{K + at:x} T {name}\n" for at, name in (
     (0, "_stext"), (0, "do_idle"), (0x100, "handle_irq"), (0x200, "work"), (0x300, "_etext")))
 
 
-def idling(tmp):
+def idling(folder):
     """Half of the samples are of the idle loop; one is of an interrupt in it. The recorder runs most."""
     capture = Maker(cores=1, counters=[17], facts={"host": "elsewhere", "counter.0.0": "cycles"})
     for task, name in (0, "swapper"), (7, "worker"), (8, "kbarman"):
@@ -366,7 +366,7 @@ def idling(tmp):
         capture.sample(0, 4100 + i * 100, 7, K + 0x208, [100], [K + 0x208], kernel=1)
     capture.switch(0, 6000, 8)
     capture.switch(0, 60000, 0)
-    path = capture.save(os.path.join(tmp, "a.cap"))
+    path = capture.save(os.path.join(folder, "a.cap"))
     with open(path + ".kallsyms", "w", encoding="ascii") as file:
         file.write(KALLSYMS)
     return path
@@ -383,7 +383,7 @@ look();
 said.push([...byId('body').children].map(row => row.firstChild.title));
 page.search('handle_irq');
 timeline.draw();
-said.push(timeline.foundSamples);
+said.push([timeline.foundSamples, byId('flame-of').textContent, byId('found').textContent, byId('range').textContent]);
 timeline.show(0, 500);
 timeline.jump(true);
 said.push((timeline.start + timeline.end) / 2);
@@ -408,7 +408,65 @@ def the_idle_loop_is_no_work_and_a_function_is_found_in_the_timeline(tmp):
     for text in without[2], full[2]:
         assert text.startswith(f"work: [kernel.kallsyms]: {share:.2f} %"), (text, share)
     assert rows[-1] == "kbarman" and set(rows) == {"worker", "swapper", "kbarman"}, rows
-    assert (found, at, none, hidden, label) == (1, 2500, 0, False, "CPU 0"), (found, at, none, hidden, label)
+    nr, of, text, left = found
+    assert (nr, at, none, hidden, label) == (1, 2500, 0, False, "CPU 0"), (nr, at, none, hidden, label)
+    assert of == "of all tasks, 5.0 % with what is searched for", of
+    assert text == "0 tasks, 1 function, 0 marks" and left.endswith(" of 3 tasks left out by the search"), (text, left)
+
+
+FOLDED = """
+const rows = () => [...byId('body').children], texts = () => rows().map(row => [row.className, ...[...row.children].slice(0, 3).map(cell => cell.textContent)]);
+const said = [texts()];
+rows().at(-1).click();
+said.push(texts(), document.activeElement.className);
+rows().at(-1).click();
+said.push(page.nameOf(page.chosen), texts().length);
+page.clear();
+rows().find(row => row.className === 'fold').click();
+said.push(texts());
+page.search('kbarman');
+said.push(texts().map(row => row[1]));
+return said;
+"""
+
+
+def rows_of_the_recorder_are_one_until_it_is_clicked(tmp):
+    capture = Maker(cores=1)
+    for task, name in (0, "swapper"), (7, "worker"), (8, "kbarman"), (9, "kbarmand"):
+        capture.task(task, name)
+    for time, task in (1000, 7), (2000, 8), (4000, 9), (7000, 0), (8000, 0):
+        capture.switch(0, time, task)
+    folded, unfolded, focused, chosen, nr, again, found = asked(page_of(tmp, capture.save(os.path.join(tmp, "a.cap"))), FOLDED)
+    assert folded[-1] == ["fold", "▸kbarman: 2 tasks", "", "5.00 µs"], folded
+    assert [row[1] for row in folded[:-1]] and not any("kbarman" in row[1] for row in folded[:-1]), folded
+    assert [row[1:] for row in unfolded[-3:]] == [
+        ["▾kbarman: 2 tasks", "", "5.00 µs"], ["kbarmand", "9", "3.00 µs"], ["kbarman", "8", "2.00 µs"]], unfolded
+    assert focused == "fold" and chosen == "kbarman (8)" and nr == len(unfolded) - 1, (focused, chosen, nr)
+    assert again == folded and found == ["kbarmand", "kbarman"], (again, found)
+
+
+LABELS = """
+const said = [], { timeline } = page, c = timeline.context;
+timeline.draw();
+for (const row of timeline.rows) {
+  c.font = timeline.labelFont(row);
+  said.push([row.label, fitText(c, row.label, gutter - 14)]);
+}
+said.push(gutter < timeline.width / 2);
+return said;
+"""
+
+
+def labels_of_rows_are_whole(tmp):
+    name = "requests that wait for a free connection"
+    capture = Maker(cores=2, series=[name])
+    capture.task(7, "worker")
+    capture.switch(0, 1000, 7)
+    capture.custom(0, 2000, 7, 0, 5)
+    capture.switch(0, 9000, 0)
+    *labels, narrow = asked(page_of(tmp, capture.save(os.path.join(tmp, "a.cap"))), LABELS)
+    assert any(name in label for label, _ in labels), labels
+    assert all(label == shown for label, shown in labels) and narrow, labels
 
 
 def browser_is_not_fooled_by_names(tmp):
@@ -433,7 +491,7 @@ press('ArrowRight'); said.push(view());
 press('0'); said.push(view());
 press('/'); said.push(document.activeElement.id);
 byId('search').value = 'beta'; byId('search').dispatchEvent(new Event('input'));
-said.push(byId('found').textContent, byId('found').title);
+said.push(byId('found').textContent, byId('range').textContent);
 byId('search').blur();
 press('+'); press('+'); press('n'); said.push(page.timeline.start > 0);
 press('Escape'); said.push(byId('found').textContent, page.query);
@@ -452,7 +510,7 @@ document.body.dataset.said = JSON.stringify(said);
 
 METRIC_SCRIPT = """<script>
 const line = page.timeline, row = line.rows.find(row => row.kind === 'metric');
-const middle = (a, b) => row.values[Math.floor(line.x((a + b) / 2) - GUTTER)];
+const middle = (a, b) => row.values[Math.floor(line.x((a + b) / 2) - gutter)];
 const draw = () => { line.draw(); line.drawMetric(line.context, row, 0); };
 line.show(0, line.capture.length); draw();
 const said = [row.label, row.note, middle(10e6, 20e6), middle(20e6, 30e6)];
@@ -523,7 +581,8 @@ def keys_work(tmp):
         file.write(SCRIPT)
     said = json.loads(browser.attribute(browser.dom(page), "data-said"))
     assert said[:5] == ["0-8000", "1500-6500", "2500-7500", "0-8000", "search"], said
-    assert said[5:7] == ["2 found", "1 tasks, 1 functions, 0 marks"], said
+    assert said[5] == "1 task, 1 function, 0 marks", said
+    assert said[6].endswith(", 2 of 3 tasks left out by the search"), said
     assert said[7:10] == [True, "", ""] and said[10] in ("dark", ""), said
     assert said[11:14] == ["alpha (10)", "of alpha (10)", True], said
     assert said[14].startswith("[alpha]: /gone/alpha: 100.00 %, 180 cycles"), said

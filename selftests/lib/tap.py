@@ -100,7 +100,7 @@ def main(namespace):
         tmp = tempfile.mkdtemp(prefix="kbarman-test-")
         result, suffix = "ok", ""
         try:
-            test(tmp)
+            assert test(tmp) is None, "it returns something: it is no test, but makes what tests take"
         except Skip as why:
             suffix = f" # SKIP {why}"
         except Exception:  # pylint: disable=broad-except

@@ -147,10 +147,23 @@ class Flame {
     }
     this.sum(timeline.start, timeline.end);
     while (this.root && !this.total[this.root]) this.root = this.capture.parents[this.root];
+    this.say();
+    this.draw();
+  }
+
+  // The part of what is shown that has a function that was searched for, as its callers have it.
+  found() {
+    const { nodes, parents } = this.capture, { page } = this;
+    let sum = 0;
+    for (let i = 1; i < nodes.length; i++)
+      if (page.isSampleFound(i) && !page.isSampleFound(parents[i])) sum += this.total[i];
+    return page.query && nodes.length > 1 ? `, ${(100 * sum / (this.all || 1)).toFixed(1)} % with what is searched for` : '';
+  }
+
+  say() {
     const idle = this.idle ? `, without the idle loop (${(100 * this.idle / this.all).toFixed(1)} %)` : '';
     const why = this.ofWaits && !this.haveChains ? '; the task switches have no call chains: record with -g --off-cpu' : '';
-    byId('flame-of').textContent = (this.all ? (this.page.chosen === undefined ? 'of all tasks' : `of ${this.page.nameOf(this.page.chosen)}`) + idle : this.ofWaits ? 'nobody waits here' : 'no samples here') + why;
-    this.draw();
+    byId('flame-of').textContent = (this.all ? (this.page.chosen === undefined ? 'of all tasks' : `of ${this.page.nameOf(this.page.chosen)}`) + idle + this.found() : this.ofWaits ? 'nobody waits here' : 'no samples here') + why;
   }
 
   // Frames narrower than half a pixel are left out.

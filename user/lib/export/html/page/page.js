@@ -80,11 +80,17 @@ class Page {
     const tasks = this.query ? this.hits.reduce((a, b) => a + b, 0) : 0;
     const functions = this.query ? this.capture.frames.filter(frame => this.matches(frame[0])).length : 0;
     const marks = this.query ? this.capture.marks.filter(mark => this.matches(mark.text)).length : 0;
-    byId('found').textContent = this.query ? `${count(tasks + functions + marks)} found` : '';
-    byId('found').title = this.query ? `${tasks} tasks, ${functions} functions, ${marks} marks` : '';
+    const found = [[tasks, 'task'], [functions, 'function'], [marks, 'mark']].map(([nr, what]) => `${count(nr)} ${what}${nr === 1 ? '' : 's'}`).join(', ');
+    byId('found').textContent = this.query ? found + this.unsearched() : '';
     this.timeline.draw();
     this.tasks.write();
+    this.flame.say();
     this.flame.draw();
+  }
+
+  // What no search looks at.
+  unsearched() {
+    return this.thinned && !this.thinned.isFull ? '; an overview marks one sample of many: zoom in, or press n' : '';
   }
 
   // The nodes whose chain has a function that was searched for; callers come before what they call.
@@ -237,7 +243,7 @@ class Page {
   dragOverview(event) {
     const { timeline } = this, box = event.currentTarget.getBoundingClientRect();
     const go = e => {
-      const middle = (e.clientX - box.left - GUTTER) / (box.width - GUTTER) * this.capture.length, half = (timeline.end - timeline.start) / 2;
+      const middle = (e.clientX - box.left - gutter) / (box.width - gutter) * this.capture.length, half = (timeline.end - timeline.start) / 2;
       timeline.show(middle - half, middle + half);
     };
     go(event);

@@ -64,7 +64,7 @@ class Sources {
     c.textBaseline = 'middle';
     while (i < to) {
       const left = t.x(handlers.start[i]), width = handlers.length[i] * t.scale;
-      if (left + width >= GUTTER) this.drawHandler(c, handlers, i, left, width, y);
+      if (left + width >= gutter) this.drawHandler(c, handlers, i, left, width, y);
       i++;
       if (width >= 1) continue;
       // The others of this pixel, unless one of the next ones is wider.
@@ -79,7 +79,7 @@ class Sources {
   drawHandler(c, handlers, i, left, width, y) {
     const lit = this.page.isLit(handlers.task[i]), inside = Math.min(handlers.depth[i], 3) * 3, right = Math.min(left + width, this.timeline.width + 5);
     const found = this.page.matches(this.nameOf(handlers, i));
-    left = Math.max(left, GUTTER - 5);
+    left = Math.max(left, gutter - 5);
     c.globalAlpha = lit || found ? 1 : 0.25;
     c.fillStyle = found ? colours.found : colours[this.kindOf(handlers, i)];
     c.fillRect(left, y + inside, Math.max(1, right - left - (width > 3 ? 0.6 : 0)), IRQ_ROW - 2 - inside);
@@ -137,7 +137,7 @@ class Sources {
     const rows = new Map(this.timeline.rows.filter(row => row.kind === 'cpu').map(row => [row.number, row.y - top]));
     c.save();
     c.beginPath();
-    c.rect(GUTTER, AXIS, this.timeline.width - GUTTER, this.timeline.height - AXIS);
+    c.rect(gutter, AXIS, this.timeline.width - gutter, this.timeline.height - AXIS);
     c.clip();
     c.strokeStyle = c.fillStyle = colours.accent;
     c.lineWidth = 1;
@@ -167,10 +167,10 @@ class Sources {
 
   // How long tasks waited between their wakeup and their run: the longest wait of each pixel.
   drawLatency(c, row, y) {
-    const t = this.timeline, { to, longest } = this.wakeups, pixels = Math.max(1, t.width - GUTTER), waits = new Float64Array(pixels);
+    const t = this.timeline, { to, longest } = this.wakeups, pixels = Math.max(1, t.width - gutter), waits = new Float64Array(pixels);
     let at = lowerBound(to, t.start);
     for (let x = 0; x < pixels; x++) {
-      const next = lowerBound(to, t.time(GUTTER + x + 1), at);
+      const next = lowerBound(to, t.time(gutter + x + 1), at);
       waits[x] = longest.between(at, next);
       at = next;
     }
@@ -178,9 +178,9 @@ class Sources {
     row.note = most ? `max ${duration(most)}` : '';
     c.fillStyle = colours.accent;
     for (let x = 0; x < pixels; x++)
-      if (waits[x]) c.fillRect(GUTTER + x, y + VALUE_ROW - Math.max(1, waits[x] / most * VALUE_ROW), 1, Math.max(1, waits[x] / most * VALUE_ROW));
+      if (waits[x]) c.fillRect(gutter + x, y + VALUE_ROW - Math.max(1, waits[x] / most * VALUE_ROW), 1, Math.max(1, waits[x] / most * VALUE_ROW));
     c.fillStyle = colours.line;
-    c.fillRect(GUTTER, y + VALUE_ROW, pixels, 1);
+    c.fillRect(gutter, y + VALUE_ROW, pixels, 1);
   }
 
   describeLatency(time) {

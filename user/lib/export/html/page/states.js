@@ -70,13 +70,13 @@ function statesOf(row, capture) {
 }
 
 function drawStates(c, row, y, t) {
-  const states = statesOf(row, t.capture), pixels = Math.max(1, t.width - GUTTER), filled = new Float64Array(pixels), paints = [t.page.colourOf(row.task), colours.softirq, colours.idle];
+  const states = statesOf(row, t.capture), pixels = Math.max(1, t.width - gutter), filled = new Float64Array(pixels), paints = [t.page.colourOf(row.task), colours.softirq, colours.idle];
   paints.forEach((paint, state) => {
     c.fillStyle = paint;
     for (let x = 0, before = states.upTo(state, t.start); x < pixels; x++) {
-      const sum = states.upTo(state, t.time(GUTTER + x + 1)), height = (sum - before) * t.scale * CPU_ROW;
+      const sum = states.upTo(state, t.time(gutter + x + 1)), height = (sum - before) * t.scale * CPU_ROW;
       filled[x] += height;
-      if (height > 0) c.fillRect(GUTTER + x, y + CPU_ROW - filled[x], 1, height);
+      if (height > 0) c.fillRect(gutter + x, y + CPU_ROW - filled[x], 1, height);
       before = sum;
     }
   });

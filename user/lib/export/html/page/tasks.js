@@ -26,14 +26,24 @@ class Tasks {
     else this.makeWaits();
     this.rows = [];
     this.idle = this.lost = 0;
+    this.unfolded = false;
     this.order = 'run';
     this.down = true;
     this.writeHeads();
     byId('body').addEventListener('click', event => {
       const row = event.target.closest('tr');
-      if (row) page.toggle(+row.dataset.task);
+      if (row) this.take(row);
     });
     byId('body').addEventListener('keydown', event => this.key(event));
+  }
+
+  take(row) {
+    if (row.dataset.task !== undefined) this.page.toggle(+row.dataset.task);
+    else {
+      this.unfolded = !this.unfolded;
+      this.write();
+      byId('body').querySelector('.fold').focus();
+    }
   }
 
   writeHeads() {
@@ -74,7 +84,7 @@ class Tasks {
     }
   }
 
-  value(row, column) { return column.waits ? this.waited[column.key][row.task] : row[column.key]; }
+  value(row, column) { return column.waits && !row.fold ? this.waited[column.key][row.task] : row[column.key]; }
 
   sum(start, end) {
     if (this.waits) this.sumWaits(start, end);
@@ -127,28 +137,46 @@ class Tasks {
 
   write() {
     const { order, down, page } = this, sign = down ? -1 : 1;
-    const rows = page.query ? this.rows.filter(row => page.searched(row.task) || row.task === page.chosen) : this.rows.slice();
+    const isShown = row => !page.query || page.searched(row.task) || row.task === page.chosen, rows = this.rows.filter(isShown);
     const by = this.columns.find(column => column.key === order);
     // what the recording cost is no part of what was recorded: it comes last
     rows.sort((a, b) => isRecorder(a) - isRecorder(b) || sign * (by.text ? a.name.localeCompare(b.name) : this.value(a, by) - this.value(b, by)) || a.tid - b.tid);
     for (const column of this.columns)
       column.head.setAttribute('aria-sort', column.key === order ? (down ? 'descending' : 'ascending') : 'none');
     const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.task : undefined;
-    byId('body').replaceChildren(...rows.slice(0, SHOWN_ROWS).map((row, i) => this.makeRow(row, i)));
+    const shown = this.fold(rows).slice(0, SHOWN_ROWS);
+    byId('body').replaceChildren(...shown.map((row, i) => this.makeRow(row, i)));
     if (focused !== undefined) {
       const again = byId('body').querySelector(`[data-task="${focused}"]`);
       if (again) again.focus();
     }
-    const more = rows.length > SHOWN_ROWS ? `, the first ${SHOWN_ROWS} of ${count(rows.length)}` : '';
+    const left = this.rows.length - rows.length, out = left ? `, ${count(left)} of ${count(this.rows.length)} tasks left out by the search` : '';
+    const more = rows.length > SHOWN_ROWS ? `, the first ${SHOWN_ROWS} of ${count(rows.length)}` : out;
     if (this.pending) byId('range').textContent = 'reading the sums of the time in view …';
     else byId('range').textContent = `${this.isRough ? 'about ' : ''}${duration(page.timeline.start, (page.timeline.end - page.timeline.start) / 1000)} to ${duration(page.timeline.end, (page.timeline.end - page.timeline.start) / 1000)}, ${(100 * this.idle).toFixed(0)} % idle${more}`;
   }
 
+  // Several rows of the recorder are one, with their sums; they stand below it when it is clicked.
+  fold(rows) {
+    const own = rows.filter(isRecorder), { page } = this;
+    if (own.length < 2 || page.query || own.some(row => row.task === page.chosen)) return rows;
+    const sum = { fold: own, name: `kbarman: ${own.length} tasks`, tid: '' };
+    for (const { key, text, waits } of this.columns)
+      if (!text && key !== 'tid') sum[key] = own.reduce((all, row) => all + (waits ? this.waited[key][row.task] : row[key]), 0);
+    return [...rows.slice(0, rows.length - own.length), sum, ...this.unfolded ? own : []];
+  }
+
   makeRow(row, i) {
     const { page } = this, swatch = element('i');
-    swatch.style.background = page.colourOf(row.task);
+    if (row.fold) swatch.textContent = this.unfolded ? '▾' : '▸';
+    else swatch.style.background = page.colourOf(row.task);
     const made = element('tr', { tabIndex: row.task === page.chosen || (page.chosen === undefined && i === 0) ? 0 : -1 },
       ...this.columns.map(column => column.text ? element('td', { title: row.name }, swatch, row.name) : element('td', {}, column.waits ? duration(this.value(row, column)) : column.show ? column.show(row) : String(row[column.key]))));
+    if (row.fold) {
+      made.className = 'fold';
+      made.setAttribute('aria-expanded', this.unfolded);
+      return made;
+    }
     made.dataset.task = row.task;
     made.setAttribute('aria-selected', row.task === page.chosen);
     made.classList.toggle('match', page.searched(row.task));
@@ -160,7 +188,7 @@ class Tasks {
     if (!row) return;
     const next = { ArrowDown: row.nextElementSibling, ArrowUp: row.previousElementSibling }[event.key];
     if (next) next.focus();
-    else if (event.key === 'Enter' || event.key === ' ') this.page.toggle(+row.dataset.task);
+    else if (event.key === 'Enter' || event.key === ' ') this.take(row);
     else return;
     event.preventDefault();
     event.stopPropagation();

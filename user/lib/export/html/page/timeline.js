@@ -3,8 +3,11 @@
 // slice wider than a pixel is drawn as it is. For slices that share a pixel the height shows
 // how busy the CPU was, and the colour shows the task with most of the time.
 
-const GUTTER = 116, AXIS = 24, CPU_ROW = 30, SAMPLE_ROW = 9, GAP = 7, VALUE_ROW = 34, MARK_ROW = 17;
+const AXIS = 24, CPU_ROW = 30, SAMPLE_ROW = 9, GAP = 7, VALUE_ROW = 34, MARK_ROW = 17;
 const MAX_LANES = 8, LOOK_AT = 64;
+const GUTTER_MIN = 116, GUTTER_MAX = 320;
+
+let gutter = GUTTER_MIN;	// the width of the labels
 
 class Timeline {
   constructor(capture, page) {
@@ -91,9 +94,9 @@ class Timeline {
 
   // ---- the part in view
 
-  get scale() { return (this.width - GUTTER) / (this.end - this.start); }
-  x(time) { return GUTTER + (time - this.start) * this.scale; }
-  time(x) { return this.start + (x - GUTTER) / this.scale; }
+  get scale() { return (this.width - gutter) / (this.end - this.start); }
+  x(time) { return gutter + (time - this.start) * this.scale; }
+  time(x) { return this.start + (x - gutter) / this.scale; }
 
   show(start, end) {
     const all = this.capture.length, least = Math.min(20, all);
@@ -120,6 +123,7 @@ class Timeline {
     this.height = this.box.clientHeight;
     byId('height').style.height = Math.max(0, this.total - this.height) + 'px';
     const c = this.context = prepareCanvas(this.canvas, this.width, this.height);
+    this.fitLabels(c);
     const top = this.box.scrollTop;
     this.drawGrid(c);
     this.foundSamples = 0;
@@ -128,7 +132,7 @@ class Timeline {
       if (y > this.height || y + row.height < 0) continue;
       c.save();
       c.beginPath();
-      c.rect(GUTTER, Math.max(AXIS, y - 1), this.width - GUTTER, row.height);
+      c.rect(gutter, Math.max(AXIS, y - 1), this.width - gutter, row.height);
       c.clip();
       if (row.kind === 'cpu') this.drawCpu(c, row, y);
       else if (row.kind === 'irq') this.sources.drawHandlers(c, row, y);
@@ -147,7 +151,7 @@ class Timeline {
   }
 
   step() {
-    const rough = (this.end - this.start) * 90 / (this.width - GUTTER), power = 10 ** Math.floor(Math.log10(rough));
+    const rough = (this.end - this.start) * 90 / (this.width - gutter), power = 10 ** Math.floor(Math.log10(rough));
     return Math.max(1, [1, 2, 5, 10].find(m => m * power >= rough) * power);
   }
 
@@ -164,11 +168,11 @@ class Timeline {
     c.fillRect(0, 0, this.width, AXIS);
     c.fillStyle = colours.line;
     c.fillRect(0, AXIS - 1, this.width, 1);
-    c.fillRect(GUTTER - 1, 0, 1, this.height);
+    c.fillRect(gutter - 1, 0, 1, this.height);
     c.font = '11px system-ui, "DejaVu Sans", sans-serif';
     c.textBaseline = 'middle';
     c.fillStyle = colours.soft;
-    c.fillText(fitText(c, duration(this.end - this.start) + ' in view', GUTTER - 14), 8, AXIS / 2);
+    c.fillText(fitText(c, duration(this.end - this.start) + ' in view', gutter - 14), 8, AXIS / 2);
     for (let t = Math.ceil(this.start / step) * step; t < this.end; t += step) {
       const x = this.x(t), text = duration(t, step);
       if (x + c.measureText(text).width + 6 > this.width) continue;
@@ -177,17 +181,29 @@ class Timeline {
     }
   }
 
+  labelFont(row) { return `${row.small ? 10 : 12}px system-ui, "DejaVu Sans", sans-serif`; }
+
+  // The longest label is whole, unless it takes more than a third of the timeline.
+  fitLabels(c) {
+    let longest = GUTTER_MIN;
+    for (const row of this.rows) {
+      c.font = this.labelFont(row);
+      longest = Math.max(longest, Math.ceil(textWidth(c, row.label)) + 15);
+    }
+    gutter = Math.max(GUTTER_MIN, Math.min(longest, GUTTER_MAX, Math.floor(this.width / 3)));
+  }
+
   drawLabel(c, row, y) {
     c.fillStyle = colours.paper;
-    c.fillRect(0, Math.max(AXIS, y - 1), GUTTER - 1, row.height);
-    c.font = `${row.small ? 10 : 12}px system-ui, "DejaVu Sans", sans-serif`;
+    c.fillRect(0, Math.max(AXIS, y - 1), gutter - 1, row.height);
+    c.font = this.labelFont(row);
     c.textBaseline = 'middle';
     c.fillStyle = row.small ? colours.soft : colours.ink;
-    c.fillText(fitText(c, row.label, GUTTER - 14), 8, y + (row.small ? IRQ_ROW / 2 - 1 : 10));
+    c.fillText(fitText(c, row.label, gutter - 14), 8, y + (row.small ? IRQ_ROW / 2 - 1 : 10));
     if (!row.note) return;
     c.font = '10px system-ui, "DejaVu Sans", sans-serif';
     c.fillStyle = colours.soft;
-    c.fillText(fitText(c, row.note, GUTTER - 14), 8, y + 24);
+    c.fillText(fitText(c, row.note, gutter - 14), 8, y + 24);
   }
 
   drawCpu(c, row, y) {
@@ -199,7 +215,7 @@ class Timeline {
     for (let i = from; i < to;) {
       const left = this.x(cpu.start[i]), right = this.x(cpu.end[i]);
       if (right - left >= 1) {
-        this.drawSlice(c, cpu, i++, Math.max(left, GUTTER - 5), Math.min(right, this.width + 5), y);
+        this.drawSlice(c, cpu, i++, Math.max(left, gutter - 5), Math.min(right, this.width + 5), y);
         continue;
       }
       const column = Math.floor(left);
@@ -244,7 +260,7 @@ class Timeline {
   }
 
   drawText(c, text, left, width, y) {
-    const from = Math.max(left, GUTTER), shown = fitText(c, text, left + width - from - 8);
+    const from = Math.max(left, gutter), shown = fitText(c, text, left + width - from - 8);
     if (!shown) return;
     c.fillStyle = colours.ink;
     c.fillText(shown, from + 4, y + CPU_ROW / 2);
@@ -337,7 +353,7 @@ class Timeline {
     for (const mark of this.capture.marks) {
       if (mark.time > this.end) break;
       if (mark.end < this.start) continue;
-      const left = Math.max(this.x(mark.time), GUTTER - 3), right = Math.min(this.x(mark.end), this.width);
+      const left = Math.max(this.x(mark.time), gutter - 3), right = Math.min(this.x(mark.end), this.width);
       const top = y + mark.lane * MARK_ROW, colour = this.markColour(mark), found = this.page.matches(mark.text);
       if (right - left < 1 && filled[mark.lane] === Math.floor(left) && !found) continue;
       filled[mark.lane] = Math.floor(left);
@@ -380,12 +396,12 @@ class Timeline {
 
   // How far a counter went in each pixel, on these CPUs.
   advances(id, cpus) {
-    const pixels = Math.max(1, this.width - GUTTER), advances = new Float64Array(pixels);
+    const pixels = Math.max(1, this.width - gutter), advances = new Float64Array(pixels);
     for (const track of this.capture.counterTracks) {
       if (track.id !== id || !cpus.has(track.cpu)) continue;
       let before = this.sumAt(track, this.start);
       for (let x = 0; x < pixels; x++) {
-        const sum = this.sumAt(track, this.time(GUTTER + x + 1));
+        const sum = this.sumAt(track, this.time(gutter + x + 1));
         advances[x] += sum - before;
         before = sum;
       }
@@ -404,7 +420,7 @@ class Timeline {
 
   // What counters say in relation to each other, in each pixel. Where they say nothing, the value is not a number.
   drawMetric(c, row, y) {
-    const { steps, unit } = row.metric, pixels = Math.max(1, this.width - GUTTER), values = new Float64Array(pixels);
+    const { steps, unit } = row.metric, pixels = Math.max(1, this.width - gutter), values = new Float64Array(pixels);
     const cpus = this.cpusOf(row.metric);
     const counted = steps.map(step => Array.isArray(step) ? this.advances(step[0], cpus) : null);
     let most = 0, any = false;
@@ -419,19 +435,19 @@ class Timeline {
     c.fillStyle = colours.counter;
     for (let x = 0; x < pixels; x++) {
       const height = values[x] > 0 ? values[x] / most * VALUE_ROW : 0;
-      if (height > 0) c.fillRect(GUTTER + x, y + VALUE_ROW - height, 1, height);
+      if (height > 0) c.fillRect(gutter + x, y + VALUE_ROW - height, 1, height);
     }
     c.fillStyle = colours.line;
-    c.fillRect(GUTTER, y + VALUE_ROW, pixels, 1);
+    c.fillRect(gutter, y + VALUE_ROW, pixels, 1);
   }
 
   // Deltas per second, summed over all CPUs.
   drawRate(c, row, y) {
-    const pixels = Math.max(1, this.width - GUTTER), rates = new Float64Array(pixels), seconds = 1e-9 / this.scale;
+    const pixels = Math.max(1, this.width - gutter), rates = new Float64Array(pixels), seconds = 1e-9 / this.scale;
     for (const track of row.tracks) {
       let before = this.sumAt(track, this.start);
       for (let x = 0; x < pixels; x++) {
-        const sum = this.sumAt(track, this.time(GUTTER + x + 1));
+        const sum = this.sumAt(track, this.time(gutter + x + 1));
         rates[x] += (sum - before) / seconds * (row.scale || 1);
         before = sum;
       }
@@ -442,10 +458,10 @@ class Timeline {
     c.fillStyle = colours.counter;
     for (let x = 0; x < pixels; x++) {
       const height = most ? rates[x] / most * VALUE_ROW : 0;
-      if (height > 0) c.fillRect(GUTTER + x, y + VALUE_ROW - height, 1, height);
+      if (height > 0) c.fillRect(gutter + x, y + VALUE_ROW - height, 1, height);
     }
     c.fillStyle = colours.line;
-    c.fillRect(GUTTER, y + VALUE_ROW, pixels, 1);
+    c.fillRect(gutter, y + VALUE_ROW, pixels, 1);
   }
 
   // Each value is valid until the next one.
@@ -460,7 +476,7 @@ class Timeline {
     const span = Math.max(most - least, 1e-300);
     c.fillStyle = colours.counter;
     for (let i = from; i < to;) {
-      const left = Math.max(GUTTER, this.x(time[i]));
+      const left = Math.max(gutter, this.x(time[i]));
       let next = i + 1, top = value[i];
       const column = this.time(Math.floor(left) + 1);
       while (next < to && time[next] < column) top = Math.max(top, value[next++]);
@@ -472,7 +488,7 @@ class Timeline {
       i = next;
     }
     c.fillStyle = colours.line;
-    c.fillRect(GUTTER, y + VALUE_ROW, this.width - GUTTER, 1);
+    c.fillRect(gutter, y + VALUE_ROW, this.width - gutter, 1);
   }
 
   busyAt(cpu, time) {
@@ -487,7 +503,7 @@ class Timeline {
 
   drawOverview() {
     const width = this.overview.clientWidth, height = 46, c = prepareCanvas(this.overview, width, height);
-    const span = this.capture.length, pixels = width - GUTTER, { thinned } = this.capture;
+    const span = this.capture.length, pixels = width - gutter, { thinned } = this.capture;
     const cpus = (thinned ? thinned.overview : this.capture).cpus.filter(cpu => cpu.length);
     if (!this.load || this.load.length !== pixels) {
       this.load = new Float64Array(Math.max(1, pixels));
@@ -503,14 +519,14 @@ class Timeline {
     c.fillStyle = colours.soft;
     c.font = '11px system-ui, "DejaVu Sans", sans-serif';
     c.textBaseline = 'middle';
-    c.fillText(fitText(c, 'all CPUs', GUTTER - 14), 8, 16);
-    c.fillText(fitText(c, duration(span), GUTTER - 14), 8, 31);
+    c.fillText(fitText(c, 'all CPUs', gutter - 14), 8, 16);
+    c.fillText(fitText(c, duration(span), gutter - 14), 8, 31);
     c.globalAlpha = 0.75;
-    for (let x = 0; x < pixels; x++) c.fillRect(GUTTER + x, height - 3 - this.load[x] * (height - 8), 1, this.load[x] * (height - 8));
-    const left = GUTTER + this.start / span * pixels, right = GUTTER + this.end / span * pixels;
+    for (let x = 0; x < pixels; x++) c.fillRect(gutter + x, height - 3 - this.load[x] * (height - 8), 1, this.load[x] * (height - 8));
+    const left = gutter + this.start / span * pixels, right = gutter + this.end / span * pixels;
     c.globalAlpha = 0.6;
     c.fillStyle = colours.paper;
-    c.fillRect(GUTTER, 0, left - GUTTER, height);
+    c.fillRect(gutter, 0, left - gutter, height);
     c.fillRect(right, 0, width - right, height);
     c.globalAlpha = 1;
     c.strokeStyle = colours.accent;
@@ -524,7 +540,7 @@ class Timeline {
     const box = this.canvas.getBoundingClientRect();
     const x = event.clientX - box.left, y = event.clientY - box.top + this.box.scrollTop;
     const row = this.rows.find(r => y >= r.y && y < r.y + r.height);
-    return { x, y, row, time: this.time(x), inside: x >= GUTTER && event.clientY - box.top > AXIS };
+    return { x, y, row, time: this.time(x), inside: x >= gutter && event.clientY - box.top > AXIS };
   }
 
   slice(cpu, time) {
@@ -539,16 +555,16 @@ class Timeline {
 
   describe(event) {
     const { row, y, time, inside, x } = this.at(event);
-    if (row && x < GUTTER) return [row.label, row.note || ''];
+    if (row && x < gutter) return [row.label, row.note || ''];
     if (!row || !inside) return null;
     const when = `at ${duration(time, 1 / this.scale)}`;
     if (row.kind === 'marks') return this.describeMark(x, y, row);
     if (row.kind === 'task') return describeState(row, time, this);
     if (row.kind === 'irq') return this.sources.describeHandler(row, time);
     if (row.kind === 'latency') return this.sources.describeLatency(time);
-    if (row.kind === 'rate') return [row.label, `${amount(row.rates ? row.rates[Math.floor(x - GUTTER)] || 0 : 0)} ${row.units || ''}/s ${when}`];
+    if (row.kind === 'rate') return [row.label, `${amount(row.rates ? row.rates[Math.floor(x - gutter)] || 0 : 0)} ${row.units || ''}/s ${when}`];
     if (row.kind === 'metric') {
-      const value = row.values ? row.values[Math.floor(x - GUTTER)] : NaN;
+      const value = row.values ? row.values[Math.floor(x - gutter)] : NaN;
       return [row.label, `${Number.isFinite(value) ? metricText(value, row.metric.unit) : 'unknown'} ${when}`, row.metric.what];
     }
     if (row.kind === 'value') {
