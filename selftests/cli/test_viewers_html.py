@@ -410,7 +410,7 @@ def the_idle_loop_is_no_work_and_a_function_is_found_in_the_timeline(tmp):
     assert rows[-1] == "kbarman" and set(rows) == {"worker", "swapper", "kbarman"}, rows
     nr, of, text, left = found
     assert (nr, at, none, hidden, label) == (1, 2500, 0, False, "CPU 0"), (nr, at, none, hidden, label)
-    assert of == "of all tasks, 5.0 % with what is searched for", of
+    assert of == "of all tasks, 5.0 % found", of
     assert text == "0 tasks, 1 function, 0 marks" and left.endswith(" of 3 tasks left out by the search"), (text, left)
 
 

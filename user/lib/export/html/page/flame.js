@@ -157,7 +157,7 @@ class Flame {
     let sum = 0;
     for (let i = 1; i < nodes.length; i++)
       if (page.isSampleFound(i) && !page.isSampleFound(parents[i])) sum += this.total[i];
-    return page.query && nodes.length > 1 ? `, ${(100 * sum / (this.all || 1)).toFixed(1)} % with what is searched for` : '';
+    return page.query && nodes.length > 1 ? `, ${(100 * sum / (this.all || 1)).toFixed(1)} % found` : '';
   }
 
   say() {
