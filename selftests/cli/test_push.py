@@ -642,7 +642,7 @@ def opentelemetrys_variables_say_what_the_command_does_not(tmp):
         assert {name: value for name, value in headers.items() if name.lower() == "x-given"} == {"x-given": "this"}, headers
         result = run("--pprof", collector.url, HEADERS="authorization=hidden")
         assert result.returncode == 0 and "authorization" not in collector.asked[-1][1], result
-    for variables, why in (({"PROTOCOL": "grpc"}, "OTEL_EXPORTER_OTLP_PROTOCOL is 'grpc'"), ({"HEADERS": "hidden"}, "NAME=VALUE"),
+    for variables, why in (({"PROTOCOL": "http/json"}, "OTEL_EXPORTER_OTLP_PROTOCOL 'http/json'"), ({"HEADERS": "hidden"}, "NAME=VALUE"),
                            ({"PROFILES_TIMEOUT": "x"}, "OTEL_EXPORTER_OTLP_PROFILES_TIMEOUT x"),
                            ({"CERTIFICATE": "/none"}, "/none: No such file")):
         result = run(ENDPOINT="http://127.0.0.1:1", **variables)

@@ -54,14 +54,13 @@ static int digit(char c)
 	return at ? (int)((at - digits) % 16) : -1;
 }
 
-/* Removes blanks at both ends, and makes %XX the byte that it stands for. */
-static char *clean(char *text)
+char *push_unescape(char *text)
 {
 	char *from, *to, *end;
 
 	text += strspn(text, " \t");
 	end = text + strlen(text);
-	while (end > text && strchr(" \t", end[-1]))
+	while (end > text && strchr(" \t\r\n", end[-1]))
 		*--end = '\0';
 	for (from = to = text; *from; from++) {
 		if (*from == '%' && digit(from[1]) >= 0 && digit(from[2]) >= 0) {
@@ -91,7 +90,7 @@ int push_environment_headers(int (*take)(void *context, const char *header), voi
 			break;
 		}
 		*equals = '\0';
-		if (asprintf(&header, "%s: %s", clean(pair), clean(equals + 1)) < 0)
+		if (asprintf(&header, "%s: %s", push_unescape(pair), push_unescape(equals + 1)) < 0)
 			status = cli_fail("out of memory");
 		else
 			status = take(context, header);

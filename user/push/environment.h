@@ -26,4 +26,7 @@ char *push_environment_url(const char *path, bool *exact);
  */
 int push_environment_headers(int (*take)(void *context, const char *header), void *context);
 
+/* Removes blanks at both ends, and makes %XX the byte that it stands for. Returns the beginning. */
+char *push_unescape(char *text);
+
 #endif

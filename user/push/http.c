@@ -5,8 +5,11 @@
  */
 #include <curl/curl.h>
 #include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <kbarman/version.h>
 
@@ -17,6 +20,7 @@
 #define BODY_MAX	(64U << 10)
 #define ANSWER_MAX	(1U << 20)	/* bytes of an answer that are read */
 #define CONNECT_MS	10000L
+#define MESSAGE_MAX	256
 
 #define FUNCTIONS(F)								\
 	F(global_init) F(easy_init) F(easy_cleanup) F(easy_setopt) F(easy_perform)	\
@@ -35,6 +39,9 @@ struct push_http {
 	char *body;
 	size_t size;
 	uint64_t read;		/* bytes of the answer, with those behind @body */
+	bool grpc;
+	int status;		/* of gRPC; -1: none */
+	char message[MESSAGE_MAX];	/* of gRPC */
 };
 
 static bool open_library(void)
@@ -71,6 +78,30 @@ static size_t take_body(const char *data, size_t one, size_t size, void *context
 	http->size += size < room ? size : room;
 	http->read += size;
 	return http->read > ANSWER_MAX ? 0 : size;
+}
+
+/* If the header is @name, copies what of its value there is room for. */
+static bool take_value(const char *data, size_t size, const char *name, char *to, size_t room)
+{
+	size_t skip = strlen(name);
+
+	if (size < skip || strncasecmp(data, name, skip) != 0)
+		return false;
+	snprintf(to, room, "%.*s", (int)(size - skip), data + skip);
+	return true;
+}
+
+/* libcurl calls this with each header, and with those behind the answer. */
+static size_t take_header(const char *data, size_t one, size_t size, void *context)
+{
+	struct push_http *http = context;
+	char number[16];
+
+	(void)one;	/* always 1 */
+	if (take_value(data, size, "grpc-status:", number, sizeof(number)))
+		http->status = (int)(strtoul(number, NULL, 10) & INT_MAX);
+	take_value(data, size, "grpc-message:", http->message, sizeof(http->message));
+	return size;
 }
 
 static bool add_header(struct curl_slist **list, const char *text)
@@ -130,6 +161,13 @@ int push_http_open(struct push_http **out, const struct push_http_options *optio
 	library.easy_setopt(http->curl, CURLOPT_ERRORBUFFER, http->error);
 	library.easy_setopt(http->curl, CURLOPT_WRITEFUNCTION, take_body);
 	library.easy_setopt(http->curl, CURLOPT_WRITEDATA, http);
+	http->grpc = options->grpc;
+	if (http->grpc) {
+		library.easy_setopt(http->curl, CURLOPT_HEADERFUNCTION, take_header);
+		library.easy_setopt(http->curl, CURLOPT_HEADERDATA, http);
+		/* libcurl 7.88 fails with its second request on a connection without TLS */
+		library.easy_setopt(http->curl, CURLOPT_FORBID_REUSE, 1L);
+	}
 	if (!set(http, CURLOPT_CAINFO, "--cacert", options->authorities) ||
 	    !set(http, CURLOPT_SSLCERT, "--cert", options->certificate) ||
 	    !set(http, CURLOPT_SSLKEY, "--key", options->key) ||
@@ -160,7 +198,13 @@ void push_http_post(struct push_http *http, const char *url, const void *data, s
 	char *location = NULL;
 	CURLcode error;
 
-	*reply = (struct push_reply){ .body = http->body };
+	*reply = (struct push_reply){ .body = http->body, .grpc_status = -1, .grpc_message = http->message };
+	http->status = -1;
+	http->message[0] = 0;
+	if (http->grpc)		/* a server without TLS can't be asked which version it speaks */
+		library.easy_setopt(http->curl, CURLOPT_HTTP_VERSION,
+				    strncasecmp(url, "https:", 6) ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE :
+								     CURL_HTTP_VERSION_2TLS);
 	http->size = 0;
 	http->read = 0;
 	http->error[0] = 0;
@@ -181,4 +225,5 @@ void push_http_post(struct push_http *http, const char *url, const void *data, s
 	reply->location = location;
 	reply->retry_after = after;
 	reply->size = http->size;
+	reply->grpc_status = http->status;
 }

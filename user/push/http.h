@@ -3,6 +3,7 @@
 #ifndef KBARMAN_PUSH_HTTP_H
 #define KBARMAN_PUSH_HTTP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,7 @@ struct push_http_options {
 	const char *certificate, *key;	/* files that say who asks; NULL: nothing does */
 	const char *proxy;		/* URL; NULL: what the environment says */
 	long timeout_ms;		/* of one POST */
+	bool grpc;			/* HTTP/2 alone, and the status behind the answer is wanted */
 };
 
 struct push_reply {
@@ -22,6 +24,8 @@ struct push_reply {
 	char why[256];
 	const char *location;		/* where it sends to (3xx), until the next POST; or NULL */
 	int64_t retry_after;		/* s; 0: the server does not say */
+	int grpc_status;		/* -1: none */
+	char *grpc_message;		/* with %XX, until the next POST; not NULL if there is a status */
 	const void *body;		/* holds until the next POST; at most 64 KiB of it */
 	size_t size;
 };

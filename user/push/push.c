@@ -26,12 +26,14 @@
 #include "export/viewers/pprof_split.h"
 #include "push/encode.h"
 #include "push/environment.h"
+#include "push/grpc.h"
 #include "push/http.h"
 #include "push/metrics_show.h"
 #include "push/send.h"
 #include "push/spool.h"
 
 #define HEADERS_MAX	32
+#define OWN_HEADERS	3
 #define ATTRIBUTES_MAX	32
 #define SPOOL_BYTES	(64ULL << 20)
 #define TIMEOUT_S	30
@@ -42,12 +44,14 @@
 enum {
 	OPTION_OTLP = 256, OPTION_PPROF, OPTION_SPOOL, OPTION_SPOOL_SIZE, OPTION_SPOOL_ONLY,
 	OPTION_RETRY, OPTION_TIMEOUT, OPTION_HEADER, OPTION_RESOURCE, OPTION_CACERT, OPTION_CERT,
-	OPTION_KEY, OPTION_PROXY,
+	OPTION_KEY, OPTION_PROXY, OPTION_PROTOCOL,
 	OPTION_OPENMETRICS, OPTION_INTERVAL,
 };
 
 static const struct cli_option options[] = {
-	{ OPTION_OTLP, "otlp", "URL", "a collector of OpenTelemetry profiles, by OTLP over HTTP" },
+	{ OPTION_OTLP, "otlp", "URL", "a collector of OpenTelemetry profiles, by OTLP" },
+	{ OPTION_PROTOCOL, "protocol", "NAME",
+	  "of --otlp: http/protobuf (default) or grpc" },
 	{ OPTION_PPROF, "pprof", "URL", "a server that takes pprof's profiles: Pyroscope, Parca" },
 	{ OPTION_OPENMETRICS, "openmetrics", "PORT|FILE",
 	  "show metrics to Prometheus at [HOST:]PORT, or write them\n"
@@ -109,7 +113,8 @@ struct push {
 	bool exact;			/* the URL has its path, and be it none */
 	char *url;			/* with the path of the protocol; place.url */
 	char *shown;			/* the same without a password */
-	bool otlp, parca;
+	bool otlp, parca, grpc;
+	const char *protocol;		/* NULL: not given */
 	struct kb_symbol_options symbols;
 	const char *headers[HEADERS_MAX];
 	size_t nr_headers;
@@ -156,8 +161,8 @@ static int add_header(struct push *p, const char *text)
 {
 	const char *colon = strchr(text, ':');
 
-	if (p->nr_headers == HEADERS_MAX - 2)	/* two are the verb's own */
-		return cli_fail("--header: give at most %d headers", HEADERS_MAX - 2);
+	if (p->nr_headers == HEADERS_MAX - OWN_HEADERS)
+		return cli_fail("--header: give at most %d headers", HEADERS_MAX - OWN_HEADERS);
 	if (!colon || colon == text || strpbrk(text, "\r\n"))
 		return cli_fail("--header: this is no header: give 'NAME: VALUE'");
 	p->headers[p->nr_headers++] = text;
@@ -218,6 +223,14 @@ static int set_place(struct push *p, const char *kind, const char *url)
 	return 0;
 }
 
+static int take_protocol(struct push *p, const char *name, const char *value)
+{
+	p->protocol = value;
+	p->grpc = !strcmp(value, "grpc");
+	return p->grpc || !strcmp(value, "http/protobuf") ? 0 :
+		cli_fail("%s '%s': give http/protobuf or grpc", name, value);
+}
+
 /* Takes one option. Returns 0, or an exit status after a message. */
 static int parse_option(struct push *p, int option)
 {
@@ -226,6 +239,8 @@ static int parse_option(struct push *p, int option)
 		return set_place(p, "otlp", optarg);
 	case OPTION_PPROF:
 		return set_place(p, "pprof", optarg);
+	case OPTION_PROTOCOL:
+		return take_protocol(p, "--protocol", optarg);
 	case OPTION_OPENMETRICS:
 		p->metrics = optarg;
 		return *optarg ? 0 : cli_fail("--openmetrics: give [HOST:]PORT or a file");
@@ -270,15 +285,18 @@ static const char *path_of(const char *url)
 	return url + (strstr(url, "://") + 3 - url) + strcspn(strstr(url, "://") + 3, "/?#");
 }
 
-/* A collector has one path for profiles. A URL that has a path is taken as it is. */
+/* A collector has one path for profiles. A URL that has a path is taken as it is; gRPC knows none but its own. */
 static int complete_url(struct push *p)
 {
 	const char *given = p->place.url, *path = path_of(given), *host = strstr(given, "://") + 3;
 	const char *at = memrchr(host, '@', (size_t)(path - host));
-	const char *own = p->otlp ? KB_OTLP_PATH : "/ingest";
-	bool bare = !p->exact && (!strcmp(path, "") || !strcmp(path, "/"));
+	const char *own = p->grpc ? PUSH_GRPC_PATH : p->otlp ? KB_OTLP_PATH : "/ingest";
+	bool bare = (!p->exact || p->grpc) && (!strcmp(path, "") || !strcmp(path, "/"));
 	size_t length = strcspn(path, "?#"), end = strlen(KB_PARCA_PATH);
 
+	if (p->grpc && !bare)
+		return cli_fail("--otlp: gRPC has a path of its own: give http://HOST:PORT or https://HOST:PORT, "
+				"without '%s'", path);
 	p->parca = !p->otlp && length >= end && !strncmp(path + length - end, KB_PARCA_PATH, end);
 	if (asprintf(&p->url, "%.*s%s", (int)(path - given), given, bare ? own : path) < 0)
 		p->url = NULL;
@@ -319,7 +337,7 @@ static int choose_inputs(struct push *p, int argc, char **argv)
 /* Metrics are asked for or lie in a file, so there is nothing to send again. */
 static int choose_metrics(struct push *p, int argc, char **argv)
 {
-	if (p->place.url || p->spool_path || p->spool_only || p->nr_headers || p->nr_attributes ||
+	if (p->place.url || p->spool_path || p->spool_only || p->nr_headers || p->nr_attributes || p->protocol ||
 	    p->cacert || p->cert || p->key || p->proxy)
 		return cli_fail("--openmetrics sends nothing: leave out --otlp, --pprof and their "
 				"options");
@@ -342,19 +360,18 @@ static int take_header(void *context, const char *header)
 	return add_header(p, header);
 }
 
-/* A URL of the environment is one of OTLP over HTTP, if the environment does not say otherwise. */
+/* The protocol of the environment is that of its URL, not of one that the command gives. */
 static int take_endpoint(struct push *p)
 {
-	const char *variable, *protocol;
+	const char *variable, *protocol = p->protocol ? NULL : push_environment("PROTOCOL", &variable);
+	int status = protocol ? take_protocol(p, variable, protocol) : 0;
 
-	p->endpoint = push_environment_url(KB_OTLP_PATH, &p->exact);
+	if (status)
+		return status;
+	p->endpoint = push_environment_url(p->grpc ? "" : KB_OTLP_PATH, &p->exact);
 	if (!p->endpoint)
 		return cli_fail("where to? Give --otlp URL, --pprof URL or --openmetrics PORT, or set "
 				"OTEL_EXPORTER_OTLP_ENDPOINT");
-	protocol = push_environment("PROTOCOL", &variable);
-	if (protocol && strcmp(protocol, "http/protobuf"))
-		return cli_fail("%s is '%s', and kbarman sends http/protobuf: give --otlp URL", variable,
-				protocol);
 	return set_place(p, "otlp", p->endpoint);
 }
 
@@ -365,6 +382,8 @@ static int take_environment(struct push *p)
 	uint64_t ms = 0;
 	int status = p->place.url ? 0 : take_endpoint(p);
 
+	if (!status && p->protocol && !p->otlp)
+		return cli_fail("--protocol is for --otlp");
 	if (status || !p->otlp)
 		return status;
 	if (!p->cacert)
@@ -839,17 +858,20 @@ static int open_sender(struct push *p)
 {
 	struct push_http_options http = {
 		.headers = p->headers, .authorities = p->cacert, .certificate = p->cert, .key = p->key,
-		.proxy = p->proxy, .timeout_ms = (long)((p->timeout ?: TIMEOUT_S) * 1000),
+		.proxy = p->proxy, .grpc = p->grpc, .timeout_ms = (long)((p->timeout ?: TIMEOUT_S) * 1000),
 	};
 
-	p->headers[p->nr_headers++] = p->otlp ? "Content-Type: " KB_OTLP_TYPE :
+	p->headers[p->nr_headers++] = p->grpc ? "Content-Type: application/grpc" :
+				      p->otlp ? "Content-Type: " KB_OTLP_TYPE :
 				      p->parca ? "Content-Type: application/json" :
 						 "Content-Type: application/octet-stream";
 	if (p->otlp)
-		p->headers[p->nr_headers++] = "Content-Encoding: gzip";
+		p->headers[p->nr_headers++] = p->grpc ? "grpc-encoding: gzip" : "Content-Encoding: gzip";
+	if (p->grpc)
+		p->headers[p->nr_headers++] = "TE: trailers";
 	http.nr_headers = p->nr_headers;
 	p->sender = (struct push_sender){
-		.otlp = p->otlp, .shown = p->shown, .stop = &stop,
+		.otlp = p->otlp, .grpc = p->grpc, .shown = p->shown, .stop = &stop,
 		.patience_ms = (int64_t)(p->retry * 1000),
 	};
 	return push_http_open(&p->sender.http, &http);

@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "cli/base/cli.h"
 #include "export/otlp/answer.h"
+#include "push/grpc.h"
 #include "push/send.h"
 
 #define FIRST_PAUSE_MS	500
@@ -60,17 +61,15 @@ static void explain(const struct push_sender *sender, const struct push_reply *r
 	size_t length = reply->size;
 	struct kb_otlp_answer answer;
 
-	if (sender->otlp && !kb_otlp_read_failure(reply->body, reply->size, &answer)) {
+	if (sender->otlp && reply->grpc_status < 0 && !kb_otlp_read_failure(reply->body, reply->size, &answer)) {
 		said = answer.text;
 		length = answer.length;
 	}
 	if (length > TEXT_MAX)
 		length = TEXT_MAX;
 	length = strnlen(said, length);
-	if (length)
-		snprintf(text, PUSH_WHY, "status %ld: %.*s", reply->status, (int)length, said);
-	else
-		snprintf(text, PUSH_WHY, "status %ld", reply->status);
+	snprintf(text, PUSH_WHY, "%sstatus %ld%s%.*s", reply->grpc_status < 0 ? "" : "gRPC's ",
+		 reply->grpc_status < 0 ? reply->status : reply->grpc_status, length ? ": " : "", (int)length, said);
 }
 
 static enum push_fate taken(struct push_sender *sender, const struct push_reply *reply)
@@ -145,6 +144,22 @@ static char *with_user(const char *from, const char *to)
 	       NULL : url;
 }
 
+/* A call of gRPC. */
+static void call(struct push_sender *sender, const char *url, const struct push_request *request,
+		 struct push_reply *reply)
+{
+	size_t size;
+	void *message = push_grpc_message(request, &size);
+
+	if (message) {
+		push_http_post(sender->http, url, message, size, reply);
+		push_grpc_reply(reply);
+	} else {
+		*reply = (struct push_reply){ .why = "out of memory" };
+	}
+	free(message);
+}
+
 /* Posts, and follows the server to another path of it. */
 static void post(struct push_sender *sender, const char *url, const struct push_request *request,
 		 struct push_reply *reply)
@@ -174,7 +189,7 @@ static enum push_fate send_once(struct push_sender *sender, const char *url,
 	struct push_reply reply;
 
 	*retry_after_ms = 0;
-	post(sender, url, request, &reply);
+	(sender->grpc ? call : post)(sender, url, request, &reply);
 	if (!reply.status) {
 		snprintf(why, PUSH_WHY, "%.*s", TEXT_MAX, reply.why);
 		return PUSH_LATER;

@@ -22,7 +22,8 @@ enum push_fate {
 
 struct push_sender {
 	struct push_http *http;
-	bool otlp;			/* the answers are those of OTLP */
+	bool otlp;			/* the answers are those of OTLP, */
+	bool grpc;			/* by gRPC */
 	const char *shown;		/* the server in messages, without a password */
 	int64_t patience_ms;		/* for which a request is sent again and again */
 	volatile sig_atomic_t *stop;	/* not 0: wait for nothing any more */

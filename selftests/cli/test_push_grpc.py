@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""push --protocol grpc: a server of the gRPC project takes what one of HTTP takes, and each of its statuses has the
+fate that HTTP's has."""
+import gzip
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import grpc_server  # noqa: E402
+import tap  # noqa: E402
+from collector import Collector, Request, field  # noqa: E402
+from test_push import capture, certificate, kept, many_programs, samples_of  # noqa: E402
+from test_python import python_with  # noqa: E402
+
+
+def server(tmp, **options):
+    return grpc_server.Server(python_with("grpc"), tmp, **options)
+
+
+def push(url, *args, **kwargs):
+    return tap.run("push", "--protocol", "grpc", "--otlp", url, *args, **kwargs)
+
+
+def a_request_is_that_of_http(tmp):
+    path = capture(tmp, 3)
+    with Collector() as collector, server(tmp) as s:
+        assert tap.run("push", "--otlp", collector.url, path).returncode == 0
+        result = push(s.url, path, "--header", "Authorization: Bearer it is me")
+        assert result.returncode == 0 and "sent 3 requests: 6 samples" in result.stderr, result
+        assert s.taken() == [request.raw for request in collector.requests()]
+        assert [headers["authorization"] for headers in s.asked()] == ["Bearer it is me"] * 3
+
+
+def what_is_unavailable_is_asked_again(tmp):
+    busy = [[14, "come back"], [4, "too late"], [8, "slow down"], [10, "aborted"]]
+    with server(tmp, answers=busy) as s:
+        result = push(s.url, capture(tmp), "--retry", 120)
+        assert result.returncode == 0 and "sent 1 request" in result.stderr, result
+        assert len(s.asked()) == 5 and len(s.taken()) == 1
+
+
+def a_spool_survives_what_is_no_fault_of_its_requests(tmp):
+    spool = os.path.join(tmp, "spool")
+    for status, why in ((16, "who are you? 100 %"), (7, "not you"), (12, "no such thing"), (5, "nothing here"), (13, "a bug")):
+        with server(tmp, answers=[[status, why]] * 9) as s:
+            result = push(s.url, capture(tmp, 2), "--retry", 0, "--spool", spool)
+            assert result.returncode == 3 and f"gRPC's status {status}: {why}" in result.stderr, result
+            assert len(s.asked()) == 1 and len(kept(tmp)) == 2
+        for name in kept(tmp):
+            os.unlink(os.path.join(spool, name))
+    # the port of a server is another one each time, so the spool is of this one
+    with server(tmp, answers=[[14, "later"]]) as s:
+        assert push(s.url, capture(tmp, 2), "--retry", 0, "--spool", spool).returncode == 3
+        result = push(s.url, "--spool", spool, "--spool-only")
+        assert result.returncode == 0 and len(s.taken()) == 2 and not kept(tmp), result
+
+
+def what_is_refused_is_lost_and_said(tmp):
+    with server(tmp, answers=[[3, "no such profile"]]) as s:
+        result = push(s.url, capture(tmp, 2), "--spool", os.path.join(tmp, "spool"))
+        assert result.returncode == 1 and "gRPC's status 3: no such profile" in result.stderr, result
+        assert "lost 1 request: 2 samples" in result.stderr and len(s.taken()) == 1 and not kept(tmp)
+
+
+def a_request_that_is_too_large_is_sent_in_halves(tmp):
+    path = many_programs(tmp)
+    with server(tmp) as s:
+        assert push(s.url, path).returncode == 0
+        whole = s.taken()
+    with server(tmp, limit=len(whole[0]) // 2) as s:
+        result = push(s.url, path, "--retry", 0)
+        assert result.returncode == 0 and "it is sent in parts" in result.stderr, result
+        parts, whole = [[gzip.compress(body) for body in bodies] for bodies in (s.taken(), whole)]
+        assert len(parts) > 1 and samples_of(map(Request, parts)) == samples_of(map(Request, whole))
+
+
+def what_a_server_rejects_is_said(tmp):
+    with server(tmp, reply=field(1, b"\x08\x02" + field(2, b"too old")).hex()) as s:
+        result = push(s.url, capture(tmp))
+        assert result.returncode == 1 and "not 2 profiles of it: too old" in result.stderr, result
+
+
+def a_server_of_http_alone_takes_nothing_and_nothing_is_lost(tmp):
+    with Collector() as collector:
+        result = push(collector.url, capture(tmp), "--retry", 0, "--spool", os.path.join(tmp, "spool"))
+        assert result.returncode == 3 and not collector.taken and len(kept(tmp)) == 1, result
+    with server(tmp) as s:
+        result = tap.run("push", "--otlp", s.url, capture(tmp), "--retry", 0)
+        assert result.returncode == 1 and not s.taken(), result
+
+
+def certificates_are_checked_on_both_sides(tmp):
+    cert, key = certificate(tmp, "server")
+    own, own_key = certificate(tmp, "own")
+    path = capture(tmp)
+    with server(tmp, cert=cert, key=key, clients=own) as s:
+        for options in [], ["--cacert", cert], ["--cacert", cert, "--cert", cert, "--key", key]:
+            result = push(s.url, path, "--retry", 0, *options)
+            assert result.returncode == 1 and not s.taken(), result
+        result = push(s.url, path, "--cacert", cert, "--cert", own, "--key", own_key)
+        assert result.returncode == 0 and len(s.taken()) == 1, result
+
+
+def the_environment_may_ask_for_it(tmp):
+    path = capture(tmp)
+    with server(tmp) as s:
+        for name in "PROTOCOL", "PROFILES_PROTOCOL":
+            result = tap.run("push", path, "--retry", 0, env={
+                **os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": s.url + "/", "OTEL_EXPORTER_OTLP_HEADERS": "x-a=b",
+                "OTEL_EXPORTER_OTLP_" + name: "grpc"})
+            assert result.returncode == 0 and s.asked()[-1]["x-a"] == "b", result
+        # that of the command counts more
+        result = tap.run("push", path, "--retry", 0, "--protocol", "http/protobuf", env={
+            **os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": s.url, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"})
+        assert result.returncode == 1 and len(s.taken()) == 2, result
+
+
+def wrong_uses_are_refused(tmp):
+    path = capture(tmp)
+    for args, why in ((["--otlp", "http://127.0.0.1:1/v1development/profiles", "--protocol", "grpc"], "a path of its own"),
+                      (["--otlp", "http://127.0.0.1:1", "--protocol", "http/json"], "give http/protobuf or grpc"),
+                      (["--pprof", "http://127.0.0.1:1", "--protocol", "grpc"], "--protocol is for --otlp"),
+                      (["--openmetrics", "0", "--protocol", "grpc"], "--openmetrics sends nothing")):
+        result = tap.run("push", *args, path)
+        assert result.returncode == 2 and why in result.stderr, result
+
+
+if __name__ == "__main__":
+    tap.main(globals())
