@@ -93,20 +93,21 @@ uninstall:		## remove what `make install` with the same variables has installed
 
 # Files with which the system sets up the device. Packages install them; without a package, root
 # does.
+UNITS = kbarman-flight kbarmand kbarman-push
 SYSTEM = $(udevdir)/70-kbarman.rules $(sysusersdir)/kbarman.conf $(modulesloaddir)/kbarman.conf \
-	 $(systemdunitdir)/kbarman-flight.service $(systemdunitdir)/kbarmand.service
+	 $(UNITS:%=$(systemdunitdir)/%.service)
 
 .PHONY: install-system uninstall-system
-install-system:		## install udev rule, group, module at boot, units of flight recorder and agent (DESTDIR=)
+install-system:		## install udev rule, group, module at boot, units of flight recorder, agent and push (DESTDIR=)
 	$(INSTALL) -d $(sort $(dir $(SYSTEM:%=$(DESTDIR)%)))
 	$(INSTALL) -m 644 packaging/70-kbarman.rules $(DESTDIR)$(udevdir)
 	$(INSTALL) -m 644 packaging/kbarman.sysusers $(DESTDIR)$(sysusersdir)/kbarman.conf
 	$(INSTALL) -m 644 packaging/kbarman.modules-load $(DESTDIR)$(modulesloaddir)/kbarman.conf
-	sed 's|@bindir@|$(bindir)|' packaging/kbarman-flight.service \
-		>$(DESTDIR)$(systemdunitdir)/kbarman-flight.service
-	sed 's|@sbindir@|$(sbindir)|' packaging/kbarmand.service \
-		>$(DESTDIR)$(systemdunitdir)/kbarmand.service
-	chmod 644 $(addprefix $(DESTDIR)$(systemdunitdir)/,kbarman-flight.service kbarmand.service)
+	for unit in $(UNITS); do \
+		sed 's|@bindir@|$(bindir)|;s|@sbindir@|$(sbindir)|' packaging/$$unit.service \
+			>$(DESTDIR)$(systemdunitdir)/$$unit.service || exit; \
+	done
+	chmod 644 $(UNITS:%=$(DESTDIR)$(systemdunitdir)/%.service)
 	[ -e $(DESTDIR)$(configdir)/kbarmand.conf ] || \
 		$(INSTALL) -D -m 644 packaging/kbarmand.conf $(DESTDIR)$(configdir)/kbarmand.conf
 

@@ -607,6 +607,8 @@ def the_units_heal(tmp):
     assert keys["RestartPreventExitStatus"] == ["2"]
     flight = unit("kbarman-flight.service")
     assert flight["Restart"] == ["on-abnormal"] and flight["StartLimitIntervalSec"] == ["0"]
+    push = unit("kbarman-push.service")
+    assert push["StartLimitIntervalSec"] == ["0"] and push["Restart"] == ["always"] and push["RestartPreventExitStatus"] == ["2"]
     # a module that is loaded later starts them
     assert keys["WantedBy"] == flight["WantedBy"] == ["multi-user.target dev-kbarman.device"]
     with open(os.path.join(HERE, "..", "..", "packaging", "70-kbarman.rules"), encoding="utf-8") as file:
@@ -622,6 +624,8 @@ def who_may_write_marks_may_not_read_captures(tmp):
         assert keys["Group"] == ["kbarman-read"] and keys["SupplementaryGroups"] == ["kbarman"], keys
         assert keys["UMask"] == ["0027"], keys
     assert unit("kbarman-flight.service")["StateDirectoryMode"] == ["0750"]
+    push = unit("kbarman-push.service")
+    assert push["DynamicUser"] == ["yes"] and push["SupplementaryGroups"] == ["kbarman-read"], push
 
 
 def the_pages_probe_of_kubernetes_kills_no_agent_that_is_in_trouble(tmp):

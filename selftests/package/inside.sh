@@ -177,6 +177,42 @@ the_captures_of_the_agent_go_into_the_folder_of_a_fleet() {
 	[ "$(find fleet/captures -path '*/host=*/hour=*.parquet' | wc -l)" -eq "$(echo "$all" | wc -l)" ]
 }
 
+spooled() {
+	find /var/lib/kbarman-push/ -name '*.request'
+}
+
+# "at least one", or 0
+nr_spooled() {
+	if [ "$1" = 0 ]; then [ -z "$(spooled)" ]; else [ -n "$(spooled)" ]; fi
+}
+
+collector_answers() {
+	systemctl restart kbarman-push && until_true nr_spooled 0
+}
+
+# As docs/fleet.md says: without a collector they are kept, and sent when it is there.
+the_captures_of_the_agent_are_sent_by_a_service_of_another_user() {
+	{
+		echo OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318
+		echo 'KBARMAN_PUSH_OPTIONS=--retry 0'
+	} >/etc/default/kbarman-push
+	if ! { systemctl start kbarman-push && until_true nr_spooled 1; }; then
+		journalctl --no-pager -n 20 -u kbarman-push
+		return 1
+	fi
+	pid=$(systemctl show -P MainPID kbarman-push)
+	grep -E '^(Uid|CapBnd|NoNewPrivs|Seccomp):' "/proc/$pid/status"
+	! grep -q '^Uid:.0' "/proc/$pid/status" && grep -q '^CapBnd:.0000000400000000$' "/proc/$pid/status" || return
+	python3 /host/collector.py 4318 &
+	collector=$!
+	collector_answers
+	sent=$?
+	[ $sent = 0 ] || journalctl --no-pager -n 20 -u kbarman-push
+	systemctl stop kbarman-push
+	kill $collector
+	return $sent
+}
+
 another_agent_than() {
 	pid=$(systemctl show -P MainPID kbarmand)
 	[ "$pid" != 0 ] && [ "$pid" != "$1" ] && systemctl is-active -q kbarmand
@@ -215,6 +251,6 @@ purging_leaves_nothing() {
 
 # shellcheck disable=SC2013 # one word a line
 for test in $(sed -n 's/^\([a-z_]*\)() {$/\1/p' "$0"); do
-	case $test in check | until_true | another_agent_than) ;; *) check "$test" ;; esac
+	case $test in check | until_true | another_agent_than | spooled | nr_spooled | collector_answers) ;; *) check "$test" ;; esac
 done
 echo "1..$count"

@@ -118,7 +118,7 @@ built_for_the_kernel() {
 }
 
 boot() {
-	mkdir "$work/share" && cp "$here/boot.sh" "$here/inside.sh" "$here/../lib/device_record.sh" \
+	mkdir "$work/share" && cp "$here/boot.sh" "$here/inside.sh" "$here/collector.py" "$here/../lib/device_record.sh" \
 		"$here/../lib/device_parts.sh" "$work/share" &&
 		scripts/vm --arch "$(dpkg --print-architecture)" --root "$root" --mem 1536 \
 			--share "$work/share" --timeout 900 -- sh boot.sh

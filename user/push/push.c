@@ -26,6 +26,7 @@
 #include "export/viewers/pprof_split.h"
 #include "push/encode.h"
 #include "push/environment.h"
+#include "push/follow.h"
 #include "push/grpc.h"
 #include "push/http.h"
 #include "push/metrics_show.h"
@@ -44,7 +45,7 @@
 enum {
 	OPTION_OTLP = 256, OPTION_PPROF, OPTION_SPOOL, OPTION_SPOOL_SIZE, OPTION_SPOOL_ONLY,
 	OPTION_RETRY, OPTION_TIMEOUT, OPTION_HEADER, OPTION_RESOURCE, OPTION_CACERT, OPTION_CERT,
-	OPTION_KEY, OPTION_PROXY, OPTION_PROTOCOL,
+	OPTION_KEY, OPTION_PROXY, OPTION_PROTOCOL, OPTION_FOLLOW,
 	OPTION_OPENMETRICS, OPTION_INTERVAL,
 };
 
@@ -76,6 +77,9 @@ static const struct cli_option options[] = {
 	{ OPTION_SPOOL_SIZE, "spool-size", "SIZE",
 	  "let DIR have so many bytes (K, M, G; default 64M)" },
 	{ OPTION_SPOOL_ONLY, "spool-only", NULL, "send what is in DIR, and no FILE" },
+	{ OPTION_FOLLOW, "follow", "FOLDER",
+	  "send each capture that comes into FOLDER, until a signal\n"
+	  "comes (with --spool)" },
 	SYMBOLS_OPTIONS,
 	{ 0 },
 };
@@ -84,6 +88,7 @@ static const struct cli_usage usage = {
 	.head =
 	"usage: kbarman push --otlp URL [OPTIONS] [FILE...]\n"
 	"       kbarman push --pprof URL [OPTIONS] [FILE...]\n"
+	"       kbarman push --otlp URL --follow FOLDER --spool DIR [OPTIONS]\n"
 	"       kbarman push --openmetrics PORT|FILE [--interval TIME] [FILE...]\n"
 	"\n"
 	"Send the captures FILE (default kbarman.cap; '-' is standard input) to a server of\n"
@@ -125,6 +130,7 @@ struct push {
 	const char *spool_path;
 	unsigned long long spool_size;
 	bool spool_only;
+	const char *follow;		/* a folder */
 	const char *const *inputs;
 	int nr_inputs;
 
@@ -272,6 +278,9 @@ static int parse_option(struct push *p, int option)
 	case OPTION_SPOOL_SIZE:
 		return kb_size_parse(optarg, &p->spool_size) ? 0 :
 			cli_fail("--spool-size %s: give a number of bytes, such as 64M", optarg);
+	case OPTION_FOLLOW:
+		p->follow = optarg;
+		return 0;
 	case OPTION_SPOOL_ONLY:
 		p->spool_only = true;
 		return 0;
@@ -315,11 +324,15 @@ static int choose_inputs(struct push *p, int argc, char **argv)
 {
 	static const char *const usual[] = { CLI_CAPTURE };
 
-	if (p->spool_only) {
+	if (p->spool_only || p->follow) {
+		const char *option = p->follow ? "--follow" : "--spool-only";
+
+		if (p->follow && p->spool_only)
+			return cli_fail("--follow sends what is in the spool, too: leave out --spool-only");
 		if (!p->spool_path)
-			return cli_fail("--spool-only: give --spool as well");
+			return cli_fail("%s: give --spool as well", option);
 		if (optind < argc)
-			return cli_fail("--spool-only sends no FILE: leave out '%s'", argv[optind]);
+			return cli_fail("%s sends no FILE: leave out '%s'", option, argv[optind]);
 		return 0;
 	}
 	if (optind < argc) {
@@ -337,7 +350,7 @@ static int choose_inputs(struct push *p, int argc, char **argv)
 /* Metrics are asked for or lie in a file, so there is nothing to send again. */
 static int choose_metrics(struct push *p, int argc, char **argv)
 {
-	if (p->place.url || p->spool_path || p->spool_only || p->nr_headers || p->nr_attributes || p->protocol ||
+	if (p->place.url || p->spool_path || p->spool_only || p->follow || p->nr_headers || p->nr_attributes || p->protocol ||
 	    p->cacert || p->cert || p->key || p->proxy)
 		return cli_fail("--openmetrics sends nothing: leave out --otlp, --pprof and their "
 				"options");
@@ -925,6 +938,26 @@ static int push(struct push *p)
 	return status;
 }
 
+/* In a process of its own. */
+static int send_followed(void *context, const char *file, bool patient)
+{
+	struct push *p = context;
+
+	p->inputs = &file;
+	p->nr_inputs = file != NULL;
+	p->retry = patient ? p->retry : 0;
+	return push(p);
+}
+
+static int follow(struct push *p)
+{
+	const struct push_follow how = {
+		.folder = p->follow, .spool = p->spool_path, .send = send_followed, .context = p,
+	};
+
+	return push_follow(&how);
+}
+
 static int show_metrics(const struct push *p)
 {
 	const struct push_metrics metrics = {
@@ -946,7 +979,7 @@ int main(int argc, char **argv)
 
 	cli_verb_name = "push";
 	if (parse(&p, argc, argv, &status))
-		status = p.metrics ? show_metrics(&p) : push(&p);
+		status = p.metrics ? show_metrics(&p) : p.follow ? follow(&p) : push(&p);
 	free(p.refused);
 	free(p.spooled);
 	free(p.endpoint);

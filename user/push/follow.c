@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+/*
+ * See follow.h. A capture is done when its requests have a fate: sent, in the spool, or lost, which the
+ * process that had it has said. It is noted then; if the note is lost with the machine, the capture is sent
+ * again. A capture that can't be read is left until the next start.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <search.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io/create.h"
+#include "cli/base/cli.h"
+#include "push/follow.h"
+
+#define NOTES		"followed"
+#define SUFFIX		".cap"
+#define PAUSE_S		60	/* after which the folder is looked at, and the spool sent, in any case */
+#define STATUS_KEPT	3	/* of a process that left something in the spool */
+
+struct state {
+	const struct push_follow *follow;
+	char notes[PATH_MAX];
+	FILE *file;			/* of them; NULL: can't be written, which was said */
+	void *done;			/* tree of names that were sent, or can't be read */
+	int events;			/* inotify */
+	bool kept;			/* the server did not take what was sent last */
+	sigset_t others;		/* blocked signals but those that end the process */
+};
+
+static volatile sig_atomic_t stop;
+static volatile pid_t child;
+
+/* The process that sends keeps what it has not sent; a second signal ends it at once. */
+static void on_signal(int number)
+{
+	stop = number;
+	if (child > 0)
+		kill(child, number);
+}
+
+/* From here on a signal comes in wait_for_events(), or while a process sends. */
+static void catch_signals(struct state *state)
+{
+	const struct sigaction action = { .sa_handler = on_signal };
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ends, &state->others);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+/* Returns the exit status of the process. */
+static int send_in_process(const struct state *state, const char *file, bool patient)
+{
+	const struct push_follow *follow = state->follow;
+	sigset_t blocked;
+	int status = 0;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		return cli_fail("can't start a process: %s", strerror(errno));
+	if (!pid) {
+		signal(SIGINT, SIG_DFL);
+		signal(SIGTERM, SIG_DFL);
+		sigprocmask(SIG_SETMASK, &state->others, NULL);
+		status = follow->send(follow->context, file, patient);
+		fflush(NULL);
+		_exit(status);
+	}
+	child = pid;
+	sigprocmask(SIG_SETMASK, &state->others, &blocked);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
+	child = 0;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : CLI_DAMAGED;
+}
+
+/* ---- what was sent */
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static bool is_done(const struct state *state, const char *name)
+{
+	return tfind(name, &state->done, compare);
+}
+
+static void set_done(struct state *state, const char *name)
+{
+	char *copy = is_done(state, name) ? NULL : strdup(name);
+
+	if (copy && !tsearch(copy, &state->done, compare))
+		free(copy);
+}
+
+static void note(struct state *state, const char *name)
+{
+	if (!state->file || (fprintf(state->file, "%s\n", name) > 0 && !fflush(state->file)))
+		return;
+	cli_warn("%s: %s: captures may be sent again after the next start", state->notes, strerror(errno));
+	fclose(state->file);
+	state->file = NULL;
+}
+
+static int make_notes(struct state *state, const char *path)
+{
+	int fd = kb_create(AT_FDCWD, path, KB_CREATE_NEW, 0600);
+
+	state->file = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!state->file && fd >= 0)
+		close(fd);
+	return state->file ? 0 : cli_fail("%s: %s", path, strerror(fd < 0 ? -fd : ENOMEM));
+}
+
+/* Reads the notes, and leaves out captures that are gone. Returns an exit status. */
+static int begin_notes(struct state *state)
+{
+	char *line = NULL, path[PATH_MAX];
+	size_t room = 0;
+	ssize_t length;
+	FILE *old;
+	bool ok;
+
+	if (snprintf(path, sizeof(path), "%s/" NOTES ".part", state->follow->spool) >= (int)sizeof(path))
+		return cli_fail("%s: %s", state->follow->spool, strerror(ENAMETOOLONG));
+	snprintf(state->notes, sizeof(state->notes), "%.*s", (int)(strlen(path) - strlen(".part")), path);
+	if (make_notes(state, path))
+		return CLI_IMPOSSIBLE;
+	old = fopen(state->notes, "re");
+	while (old && (length = getline(&line, &room, old)) > 0) {
+		char capture[PATH_MAX];
+
+		line[strcspn(line, "\n")] = '\0';
+		snprintf(capture, sizeof(capture), "%s/%s", state->follow->folder, line);
+		if (*line && !access(capture, F_OK)) {
+			set_done(state, line);
+			fprintf(state->file, "%s\n", line);
+		}
+	}
+	free(line);
+	ok = !fflush(state->file) && !rename(path, state->notes);
+	if (old)
+		fclose(old);
+	return ok ? 0 : cli_fail("%s: %s", state->notes, strerror(errno));
+}
+
+/* ---- the folder */
+
+static int is_capture(const struct dirent *entry)
+{
+	size_t length = strlen(entry->d_name), end = strlen(SUFFIX);
+
+	return entry->d_name[0] != '.' && length > end && !strcmp(entry->d_name + length - end, SUFFIX) &&
+	       !strchr(entry->d_name, '\n');
+}
+
+static void send_capture(struct state *state, const char *name)
+{
+	char path[PATH_MAX];
+	int status;
+
+	snprintf(path, sizeof(path), "%s/%s", state->follow->folder, name);
+	status = send_in_process(state, path, !state->kept);
+	state->kept = status == STATUS_KEPT;
+	if (stop && status == CLI_IMPOSSIBLE)
+		return;
+	set_done(state, name);
+	/* what can't be read may be readable another time; what is gone needs no note */
+	if (status != CLI_IMPOSSIBLE)
+		note(state, name);
+}
+
+static void send_folder(struct state *state)
+{
+	struct dirent **names = NULL;
+	int nr = scandir(state->follow->folder, &names, is_capture, alphasort);
+
+	if (nr < 0)
+		cli_warn("%s: %s: it is looked at again in %d s", state->follow->folder, strerror(errno), PAUSE_S);
+	for (int i = 0; i < nr; i++) {
+		if (!stop && !is_done(state, names[i]->d_name))
+			send_capture(state, names[i]->d_name);
+		free(names[i]);
+	}
+	free(names);
+}
+
+/* Until something has come into the folder, or was written there, or a while is over. */
+static void wait_for_events(const struct state *state)
+{
+	struct pollfd fd = { .fd = state->events, .events = POLLIN };
+	const struct timespec pause = { .tv_sec = PAUSE_S };
+	char buffer[4096];
+
+	if (ppoll(&fd, 1, &pause, &state->others) > 0)
+		while (read(state->events, buffer, sizeof(buffer)) > 0)
+			;
+}
+
+/* Before it is looked at: what comes afterwards makes an event. A folder that was made anew has another watch. */
+static void watch(const struct state *state)
+{
+	inotify_add_watch(state->events, state->follow->folder, IN_MOVED_TO | IN_CLOSE_WRITE | IN_ONLYDIR);
+}
+
+static void go_on(struct state *state)
+{
+	int64_t next = kb_clock_ms() + PAUSE_S * 1000;
+
+	while (!stop) {
+		watch(state);
+		if (state->kept && kb_clock_ms() >= next) {
+			state->kept = send_in_process(state, NULL, false) == STATUS_KEPT;
+			next = kb_clock_ms() + PAUSE_S * 1000;
+		}
+		send_folder(state);
+		if (!stop)
+			wait_for_events(state);
+	}
+}
+
+int push_follow(const struct push_follow *follow)
+{
+	struct state state = { .follow = follow };
+	int status;
+
+	if (access(follow->folder, R_OK | X_OK))
+		return cli_fail("%s: %s", follow->folder, strerror(errno));
+	state.events = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (state.events < 0)
+		return cli_fail("inotify: %s: raise fs.inotify.max_user_instances", strerror(errno));
+	catch_signals(&state);
+	/* this makes the folder of the spool, and shows that all is there to send */
+	status = send_in_process(&state, NULL, false);
+	state.kept = status == STATUS_KEPT;
+	status = status == CLI_IMPOSSIBLE ? status : begin_notes(&state);
+	if (!status)
+		go_on(&state);
+	if (state.file)
+		fclose(state.file);
+	tdestroy(state.done, free);
+	close(state.events);
+	return status;
+}
