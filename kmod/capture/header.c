@@ -138,6 +138,15 @@ u32 kbarman_header_generation(struct kbarman_capture *capture)
 	return generation;
 }
 
+void kbarman_header_sign(struct kbarman_capture *capture, struct kbarman_map_tail *tail)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&capture->lock, flags);
+	WRITE_ONCE(tail->generation, capture->generation);
+	raw_spin_unlock_irqrestore(&capture->lock, flags);
+}
+
 void kbarman_header_next_generation(struct kbarman_capture *capture)
 {
 	struct kbarman_map_tail *tail;
@@ -150,4 +159,6 @@ void kbarman_header_next_generation(struct kbarman_capture *capture)
 		if (tail)
 			WRITE_ONCE(tail->generation, capture->generation);
 	}
+	/* Who finds an emptied row finds the new generation. Pairs with a reader's barrier. */
+	smp_wmb();
 }

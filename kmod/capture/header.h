@@ -44,6 +44,8 @@ void kbarman_header_stats(struct kbarman_capture *capture, struct kbarman_stats 
 
 /* Changes when rows are emptied: for use by other rows, or because a new recording starts. */
 u32 kbarman_header_generation(struct kbarman_capture *capture);
+/* Write it into @tail: never one that is older than what was there. Context: any but NMI. */
+void kbarman_header_sign(struct kbarman_capture *capture, struct kbarman_map_tail *tail);
 /* Some rows are emptied next. Context: capture's lock held. */
 void kbarman_header_next_generation(struct kbarman_capture *capture);
 

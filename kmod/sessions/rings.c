@@ -142,7 +142,7 @@ void kbarman_rings_sign(struct kbarman_session *session)
 		tail->word_bytes = sizeof(long);
 		tail->session = capture->session;
 		WRITE_ONCE(tail->recording, session->recording_id);
-		WRITE_ONCE(tail->generation, kbarman_header_generation(capture));
+		kbarman_header_sign(capture, tail);
 		WRITE_ONCE(tail->state, state);
 	}
 }
