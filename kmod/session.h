@@ -174,11 +174,15 @@ struct kbarman_session {
 					 * Changed without `lock` */
 	struct work_struct cpus_changed;
 
+	bool tables_begun;		/* the capture's tables are those of this recording:
+					 * sources/tasks.c */
+
 	struct delayed_work counters_look;	/* pmu/pmu.c */
 	struct kbarman_turns turns;
 	bool counting;			/* counters are read between overflows: sources/counts.c.
 					 * Written under `lock` */
 	struct kbarman_maps *maps;	/* maps/maps.c; NULL = does not run */
+	struct kbarman_maps *maps_made;	/* the same, from before it runs on */
 	struct list_head marks_list;	/* marks/marks.c; RCU */
 	u32 marks_recording;		/* number of the recording that began with this session; 0:
 					 * it does not record marks. Under marks_lock there */

@@ -205,6 +205,14 @@ static int maps_start(struct kbarman_session *session)
 	if (!maps)
 		return -ENOMEM;
 	kbarman_maps_worker_init(maps);
+	session->maps_made = maps;
+	return 0;
+}
+
+static void maps_begin(struct kbarman_session *session)
+{
+	struct kbarman_maps *maps = session->maps_made;
+
 	mutex_lock(&modules_lock);
 	if (session->kernel_addresses)
 		list_add(&maps->modules_list, &modules_sessions);
@@ -219,7 +227,6 @@ static int maps_start(struct kbarman_session *session)
 	kbarman_header_fact(session->capture, "maps", "process");
 	kbarman_maps_probes_add(maps);
 	kbarman_maps_probes_tell(session->capture);
-	return 0;
 }
 
 /* Called after the probes are attached, so that no mapping is missed in between. */
@@ -233,6 +240,8 @@ static void maps_stop(struct kbarman_session *session)
 {
 	struct kbarman_maps *maps = session->maps;
 
+	if (!maps)
+		return;
 	kbarman_maps_probes_remove(maps);
 	mutex_lock(&modules_lock);
 	list_del(&maps->modules_list);
@@ -242,9 +251,10 @@ static void maps_stop(struct kbarman_session *session)
 /* All probes have finished, and have kicked the worker. */
 static void maps_end(struct kbarman_session *session)
 {
-	struct kbarman_maps *maps = session->maps;
+	struct kbarman_maps *maps = session->maps_made;
 
 	session->maps = NULL;
+	session->maps_made = NULL;
 	kbarman_maps_worker_end(maps);
 	kbarman_maps_free(maps);
 }
@@ -253,6 +263,7 @@ const struct kbarman_source kbarman_source_maps = {
 	.name = "maps",
 	.bit = KBARMAN_SOURCE_MAPS,
 	.start = maps_start,
+	.begin = maps_begin,
 	.stop = maps_stop,
 	.end = maps_end,
 };

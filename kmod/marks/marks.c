@@ -386,7 +386,7 @@ int kbarman_marks_state(void)
 /* ---- the source ---- */
 
 /* Names and series of an earlier recording are unknown to a session that joins: a new number. */
-static int marks_start(struct kbarman_session *session)
+static void marks_begin(struct kbarman_session *session)
 {
 	spin_lock(&marks_lock);
 	if (!++marks_recordings)
@@ -395,7 +395,6 @@ static int marks_start(struct kbarman_session *session)
 	list_add_tail_rcu(&session->marks_list, &marks_sessions);
 	WRITE_ONCE(marks_state->recording, marks_recordings);
 	spin_unlock(&marks_lock);
-	return 0;
 }
 
 static void marks_stop(struct kbarman_session *session)
@@ -422,7 +421,7 @@ static void marks_end(struct kbarman_session *session)
 const struct kbarman_source kbarman_source_marker = {
 	.name = "marks",
 	.bit = KBARMAN_SOURCE_MARKS,
-	.start = marks_start,
+	.begin = marks_begin,
 	.stop = marks_stop,
 	.end = marks_end,
 };

@@ -263,21 +263,21 @@ void kbarman_pmu_disable_events(struct kbarman_counters *counters)
 static int counters_create_all(struct kbarman_session *session, int cpu,
 			       struct kbarman_counters *counters, struct kbarman_start *report)
 {
+	/* A CPU that comes online again has the events that its entry names. */
+	bool again = session->running && counters->published;
 	unsigned int i, end;
 	int error = 0;
 
-	report->cpu = cpu;
-	/* A CPU that comes online again has the events that its entry names. */
-	for (i = 0; counters->published && i < counters->values && !error; i++)
+	for (i = 0; again && i < counters->values && !error; i++)
 		error = counters_take(session, cpu, counters, counters->wanted[i],
 				      counters->wanted[i] + 1, report);
-	for (i = 0; !counters->published && i < session->config.nr_events && !error; i = end) {
+	for (i = 0; !again && i < session->config.nr_events && !error; i = end) {
 		end = kbarman_pmu_next_counter(session, i);
 		error = counters_add(session, cpu, counters, i, end, report);
 	}
 	if (error)
 		return error;
-	report->event = 0;
+	report->event = ~0U;
 	return kbarman_turns_try(session, counters, report);
 }
 

@@ -178,33 +178,37 @@ static void counters_reset(struct kbarman_counters *counters)
 		local_set(&counters->stops[reason], 0);
 }
 
-static int pmu_start(struct kbarman_session *session)
+static void pmu_begin(struct kbarman_session *session)
 {
-	int cpu, error;
+	int cpu;
 
-	error = kbarman_pmu_check_frequency(session);
-	if (error)
-		return error;
 	session->fallback = false;
 	for_each_possible_cpu(cpu)
 		counters_reset(&per_cpu_ptr(session->each, cpu)->counters);
 	INIT_DEFERRABLE_WORK(&session->counters_look, counters_look);
 	schedule_delayed_work(&session->counters_look, LOOK_EVERY);
-	kbarman_turns_start(session);
-	return 0;
 }
 
-static int pmu_cpu_start(struct kbarman_session *session, int cpu, struct kbarman_start *report)
+static int pmu_cpu_prepare(struct kbarman_session *session, int cpu, struct kbarman_start *report)
 {
-	struct kbarman_counters *counters = &per_cpu_ptr(session->each, cpu)->counters;
 	int error;
 
-	error = kbarman_pmu_create_events(session, cpu, report);
-	if (error)
-		return error;
+	/* A CPU that comes later has what the others have. */
+	if (!session->running) {
+		error = kbarman_pmu_check_frequency(session);
+		if (error)
+			return error;
+		kbarman_turns_start(session);
+	}
+	return kbarman_pmu_create_events(session, cpu, report);
+}
+
+static void pmu_cpu_start(struct kbarman_session *session, int cpu)
+{
+	struct kbarman_counters *counters = &per_cpu_ptr(session->each, cpu)->counters;
+
 	if (!counters->published)
 		entry_publish(session, cpu, counters);
-	return 0;
 }
 
 static void pmu_here_begin(struct kbarman_cpu *here)
@@ -218,26 +222,6 @@ static void pmu_here_begin(struct kbarman_cpu *here)
 	 * says.
 	 */
 	smp_store_release(&here->counters.ready, true);
-}
-
-int kbarman_pmu_try(struct kbarman_session *session, int cpu, struct kbarman_start *report)
-{
-	struct kbarman_counters *counters = &per_cpu_ptr(session->each, cpu)->counters;
-	bool published = counters->published;
-	int error;
-
-	if (!(session->config.sources & KBARMAN_SOURCE_PMU))
-		return 0;
-	error = kbarman_pmu_check_frequency(session);
-	if (error)
-		return error;
-	/* As at a start: what the CPU counted before is not what it has to count. */
-	counters->published = false;
-	error = kbarman_pmu_create_events(session, cpu, report);
-	if (!error)
-		kbarman_pmu_release_events(counters);
-	counters->published = published;
-	return error;
 }
 
 /* Context: interrupts off, the counters have stopped. */
@@ -268,7 +252,12 @@ static void pmu_cpu_last(struct kbarman_session *session, int cpu)
 
 static void pmu_cpu_stop(struct kbarman_session *session, int cpu)
 {
-	kbarman_pmu_release_events(&per_cpu_ptr(session->each, cpu)->counters);
+	struct kbarman_counters *counters = &per_cpu_ptr(session->each, cpu)->counters;
+
+	kbarman_pmu_release_events(counters);
+	/* Events of a start that fails have counted nothing that anybody waits for. */
+	if (!session->running)
+		counters->unsettled = false;
 }
 
 /* The CPU's events still exist, but are removed soon and do not count from here on. */
@@ -315,9 +304,10 @@ static void pmu_tell(struct kbarman_session *session)
 const struct kbarman_source kbarman_source_pmu = {
 	.name = "pmu",
 	.bit = KBARMAN_SOURCE_PMU,
-	.start = pmu_start,
+	.begin = pmu_begin,
 	.stop = pmu_stop,
 	.tell = pmu_tell,
+	.cpu_prepare = pmu_cpu_prepare,
 	.cpu_start = pmu_cpu_start,
 	.here_begin = pmu_here_begin,
 	.cpu_last = pmu_cpu_last,

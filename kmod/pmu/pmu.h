@@ -25,10 +25,4 @@ u64 kbarman_pmu_unreadable(const struct kbarman_session *session);
 /* Number of times that the first counter of @cpu stopped since the start. Context: any. */
 u64 kbarman_pmu_stops(const struct kbarman_session *session, int cpu, enum kbarman_stop reason);
 
-/*
- * Create the counters of @cpu and release them: an error is that of a start, and @report has what a
- * start says. Context: task, session's lock held, it does not run.
- */
-int kbarman_pmu_try(struct kbarman_session *session, int cpu, struct kbarman_start *report);
-
 #endif /* KBARMAN_PMU_H */

@@ -71,6 +71,41 @@ void kbarman_ring_init(struct kbarman_ring *ring, void *memory, struct kbarman_r
 	smp_store_release(&ring->data, (u8 *)(ring->header + 1));
 }
 
+void kbarman_ring_forget_pages(struct kbarman_ring *ring)
+{
+	memset(ring->pages, 0,
+	       (kbarman_ring_size(ring) >> KBARMAN_RING_PAGE_SHIFT) * sizeof(*ring->pages));
+}
+
+/*
+ * An NMI in the middle of this finds the long way closed. Of the short ways it finds `commit` as it
+ * was or 0: no block ends before a limit that is after neither of them.
+ */
+void kbarman_ring_empty(struct kbarman_ring *ring)
+{
+	unsigned long commit = READ_ONCE(ring->commit);
+	unsigned long closed = kbarman_ring_after(0, commit) ? commit : 0;
+	enum kbarman_loss reason;
+
+	WRITE_ONCE(ring->short_limit, closed);
+	WRITE_ONCE(ring->called_limit, closed);
+	barrier();
+	WRITE_ONCE(ring->commit, 0);
+	WRITE_ONCE(ring->w, 0);
+	ring->limit = kbarman_ring_size(ring);
+	ring->high_words = 0;
+	ring->written = 0;
+	local_set(&ring->nested, 0);
+	local_set(&ring->owing, 0);
+	for (reason = 0; reason < KBARMAN_LOST_REASONS; reason++) {
+		local_set(&ring->lost[reason], 0);
+		local_set(&ring->owed[reason].records, 0);
+	}
+	ring->overwritten = 0;
+	memset(ring->header, 0, sizeof(*ring->header));
+	ring->header->buffer_length = kbarman_ring_size(ring);
+}
+
 /*
  * A block begins at @position, and the one behind it at @next. Note @next for every page that
  * starts in between.
@@ -252,6 +287,10 @@ static noinline struct kbarman_slot ring_reserve(struct kbarman_ring *ring, unsi
 	bm_uintptr *word;
 	u64 now;
 
+	/* Before `w` and the clock: who finds the ring open has what they are since the opening. */
+	if (unlikely(READ_ONCE(ring->closed)))
+		return (struct kbarman_slot) { .record = NULL };
+	barrier();
 	if (unlikely(WORD + length > size / 8)) {
 		reason = KBARMAN_LOST_TOO_BIG;
 		now = ring_clock();

@@ -121,6 +121,15 @@ struct kbarman_ring {
 void kbarman_ring_init(struct kbarman_ring *ring, void *memory, struct kbarman_ring_page *pages,
 		       unsigned long size, u32 cpu, bool overwrite);
 
+/*
+ * Begin the ring again, which is closed. The table of pages is cleared first, which takes long and
+ * may be done anywhere while no other reader than the caller looks at the ring. Context of the second
+ * one: the owning CPU, interrupts off, any writer may be interrupted; or any CPU while the owning one
+ * is offline and can't come back.
+ */
+void kbarman_ring_forget_pages(struct kbarman_ring *ring);
+void kbarman_ring_empty(struct kbarman_ring *ring);
+
 /* The value of a counter. A long of 32 bits is counted beyond its sign. */
 static inline u64 kbarman_counted(const local_t *counter)
 {

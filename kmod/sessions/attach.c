@@ -81,20 +81,26 @@ void kbarman_sources_tell(const struct kbarman_session *session)
 
 /* ---- all CPUs ---- */
 
+static bool source_runs(const struct kbarman_source *source, const struct kbarman_session *session,
+			bool begun)
+{
+	return source_is_enabled(source, session) && (begun || source->start);
+}
+
 /*
  * Stop the sources sources[0 .. count), last one first. A grace period takes some 10 ms, so they
  * share one.
  */
-static void sources_detach(struct kbarman_session *session, int count)
+static void sources_detach(struct kbarman_session *session, int count, bool begun)
 {
 	int i;
 
 	for (i = count - 1; i >= 0; i--)
-		if (source_is_enabled(sources[i], session) && sources[i]->stop)
+		if (source_runs(sources[i], session, begun) && sources[i]->stop)
 			sources[i]->stop(session);
 	kbarman_probes_wait();
 	for (i = count - 1; i >= 0; i--)
-		if (source_is_enabled(sources[i], session) && sources[i]->end)
+		if (source_runs(sources[i], session, begun) && sources[i]->end)
 			sources[i]->end(session);
 }
 
@@ -107,16 +113,25 @@ int kbarman_sources_attach(struct kbarman_session *session)
 			continue;
 		error = sources[i]->start(session);
 		if (error) {
-			sources_detach(session, i);
+			sources_detach(session, i, false);
 			return error;
 		}
 	}
 	return 0;
 }
 
+void kbarman_sources_begin(struct kbarman_session *session)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(sources); i++)
+		if (source_is_enabled(sources[i], session) && sources[i]->begin)
+			sources[i]->begin(session);
+}
+
 void kbarman_sources_detach(struct kbarman_session *session)
 {
-	sources_detach(session, ARRAY_SIZE(sources));
+	sources_detach(session, ARRAY_SIZE(sources), true);
 }
 
 void kbarman_sources_tell_ends(struct kbarman_session *session)
@@ -139,21 +154,30 @@ void kbarman_sources_stop_cpu(struct kbarman_session *session, int cpu)
 			sources[i]->cpu_stop(session, cpu);
 }
 
-int kbarman_sources_start_cpu(struct kbarman_session *session, int cpu,
-			      struct kbarman_start *report)
+int kbarman_sources_prepare_cpu(struct kbarman_session *session, int cpu,
+				struct kbarman_start *report)
 {
 	int i, error;
 
 	for (i = 0; i < ARRAY_SIZE(sources); i++) {
-		if (!source_is_enabled(sources[i], session) || !sources[i]->cpu_start)
+		if (!source_is_enabled(sources[i], session) || !sources[i]->cpu_prepare)
 			continue;
-		error = sources[i]->cpu_start(session, cpu, report);
+		error = sources[i]->cpu_prepare(session, cpu, report);
 		if (error) {
 			kbarman_sources_stop_cpu(session, cpu);
 			return error;
 		}
 	}
 	return 0;
+}
+
+void kbarman_sources_start_cpu(struct kbarman_session *session, int cpu)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(sources); i++)
+		if (source_is_enabled(sources[i], session) && sources[i]->cpu_start)
+			sources[i]->cpu_start(session, cpu);
 }
 
 void kbarman_sources_begin_here(struct kbarman_cpu *here)

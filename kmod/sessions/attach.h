@@ -23,10 +23,11 @@ u32 kbarman_sources_absent(void);
 void kbarman_sources_tell(const struct kbarman_session *session);
 
 /*
- * Context: task, session's lock held. Call attach before the start of a CPU, and detach after the
- * stop of the last one.
+ * In this order, as source.h says: attach, which may fail, begin, the start of the CPUs, and detach
+ * after the stop of the last one. Context: task, session's lock held.
  */
 int kbarman_sources_attach(struct kbarman_session *session);
+void kbarman_sources_begin(struct kbarman_session *session);
 void kbarman_sources_detach(struct kbarman_session *session);
 
 /*
@@ -35,8 +36,10 @@ void kbarman_sources_detach(struct kbarman_session *session);
  */
 void kbarman_sources_tell_ends(struct kbarman_session *session);
 
-int kbarman_sources_start_cpu(struct kbarman_session *session, int cpu,
-			      struct kbarman_start *report);
+/* If prepare fails, @report says for what, and nothing is left of it. Context: as above. */
+int kbarman_sources_prepare_cpu(struct kbarman_session *session, int cpu,
+				struct kbarman_start *report);
+void kbarman_sources_start_cpu(struct kbarman_session *session, int cpu);
 void kbarman_sources_stop_cpu(struct kbarman_session *session, int cpu);
 
 /* The ring of this CPU has opened. Context: interrupts off. */

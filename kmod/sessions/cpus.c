@@ -109,7 +109,9 @@ static void cpu_take_in(struct kbarman_session *session, int cpu)
 	int error = cpu_add_ring(session, cpu);
 
 	if (!error)
-		error = kbarman_sources_start_cpu(session, cpu, &report);
+		error = kbarman_sources_prepare_cpu(session, cpu, &report);
+	if (!error)
+		kbarman_sources_start_cpu(session, cpu);
 	/* Whatever there is of it. */
 	if (kbarman_rings_find(session, cpu))
 		smp_call_function_single(cpu, cpu_begin_here, kbarman_probe_data(session), true);
@@ -209,27 +211,18 @@ void kbarman_cpus_stop(struct kbarman_session *session)
 	cpus_end(session);
 }
 
-int kbarman_cpus_prepare(struct kbarman_session *session, struct kbarman_start *report)
+static int cpu_prepare(struct kbarman_session *session, int cpu, struct kbarman_start *report)
 {
-	bool again = session->started.timestamp;
-	int cpu, error, here = 0;
+	int error;
 
-	cpumask_clear(session->gone);
-	for_each_cpu_and(cpu, session->cpus, cpus_here) {
-		report->cpu = cpu;
-		error = cpu_add_ring(session, cpu);
-		if (!error && again)
-			error = kbarman_pmu_try(session, cpu, report);
-		if (error && cpu_is_here(session, cpu))
-			return error;
-		here += !error;
-	}
-	report->event = ~0U;
-	report->cpu = ~0U;
-	return here ? 0 : -ENODEV;
+	report->cpu = cpu;
+	error = cpu_add_ring(session, cpu) ?: kbarman_sources_prepare_cpu(session, cpu, report);
+	if (!error)
+		cpumask_set_cpu(cpu, session->recording);
+	return error;
 }
 
-int kbarman_cpus_start(struct kbarman_session *session, struct kbarman_start *report)
+int kbarman_cpus_prepare(struct kbarman_session *session, struct kbarman_start *report)
 {
 	int cpu, error;
 
@@ -239,22 +232,28 @@ int kbarman_cpus_start(struct kbarman_session *session, struct kbarman_start *re
 	spin_unlock(&running_lock);
 	smp_mb();	/* a CPU that is not seen here sees the session: cpu_comes(), cpu_goes() */
 	for_each_cpu_and(cpu, session->cpus, cpus_here) {
-		if (!kbarman_rings_find(session, cpu))
-			continue;
-		error = kbarman_sources_start_cpu(session, cpu, report);
-		if (!error) {
-			cpumask_set_cpu(cpu, session->recording);
-		} else if (cpu_is_here(session, cpu)) {
-			kbarman_cpus_stop(session);
+		error = cpu_prepare(session, cpu, report);
+		if (error && cpu_is_here(session, cpu))
 			return error;
-		}
 	}
 	report->event = ~0U;
 	report->cpu = ~0U;
-	if (!cpumask_empty(session->recording))
-		return 0;
-	cpus_end(session);
-	return -ENODEV;
+	return cpumask_empty(session->recording) ? -ENODEV : 0;
+}
+
+void kbarman_cpus_cancel(struct kbarman_session *session)
+{
+	kbarman_cpus_stop(session);
+	/* The next start puts it into the list again, where somebody may still be at it. */
+	synchronize_rcu();
+}
+
+void kbarman_cpus_start(struct kbarman_session *session)
+{
+	int cpu;
+
+	for_each_cpu(cpu, session->recording)
+		kbarman_sources_start_cpu(session, cpu);
 }
 
 void kbarman_cpus_begin(struct kbarman_session *session)

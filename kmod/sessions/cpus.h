@@ -18,19 +18,17 @@ extern struct list_head kbarman_running_sessions;
 void kbarman_cpus_init_session(struct kbarman_session *session);
 
 /*
- * Add rings for CPUs that have none yet, and, if the rings have a recording that the start would
- * empty, try whether the counters can be created. -ENODEV if no CPU is online; what else fails is
- * in @report. Nothing of the former recording changes. Context: task, session's lock held, it does
- * not run.
+ * Let the session follow CPUs from now on, and prepare those that are online: a ring for each that
+ * has none yet, and its counters. -ENODEV if no CPU is online; what else fails is in @report. A CPU
+ * that goes offline during the call is not an error, and one that comes online is added once the
+ * session runs. Nothing of the former recording changes. If it fails, or what comes before the start
+ * does, kbarman_cpus_cancel() undoes it. Context: task, session's lock held, it does not run.
  */
 int kbarman_cpus_prepare(struct kbarman_session *session, struct kbarman_start *report);
+void kbarman_cpus_cancel(struct kbarman_session *session);
 
-/*
- * Make the session's CPUs ready to record. A CPU that goes offline during the call is not an error.
- * A CPU that comes online during the call is added later. Context: task, session's lock held; the
- * sources are attached.
- */
-int kbarman_cpus_start(struct kbarman_session *session, struct kbarman_start *report);
+/* The CPUs tell the empty capture what it needs of them. Context: task, session's lock held. */
+void kbarman_cpus_start(struct kbarman_session *session);
 
 /* They record from here on: their rings open, and say what runs. */
 void kbarman_cpus_begin(struct kbarman_session *session);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/cpu.h>
 #include <linux/nospec.h>
 #include <linux/overflow.h>
+#include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/topology.h>
@@ -27,14 +29,13 @@ static int ring_allocate(struct kbarman_session *session, int cpu)
 	return kbarman_capture_add_ring(session->capture, cpu);
 }
 
-static void ring_reset(struct kbarman_session *session, int cpu)
+static void ring_begin(struct kbarman_session *session, int cpu)
 {
 	struct kbarman_cpu *percpu = per_cpu_ptr(session->each, cpu);
 
 	percpu->ring.wake = session->wake;
 	percpu->ring.stamp = kbarman_record_stamp(cpu);
 	percpu->ring.closed = true;
-	percpu->told_offline = false;
 	kbarman_ring_init(&percpu->ring, session->capture->rings[cpu], percpu->pages,
 			  session->config.ring_bytes, cpu,
 			  session->config.mode == KBARMAN_MODE_OVERWRITE);
@@ -45,17 +46,47 @@ int kbarman_rings_add(struct kbarman_session *session, int cpu)
 	int error = kbarman_callchain_add(session, cpu) ?: ring_allocate(session, cpu);
 
 	if (!error)
-		ring_reset(session, cpu);
+		ring_begin(session, cpu);
 	return error;
 }
 
-void kbarman_rings_reset(struct kbarman_session *session)
+static void ring_empty(struct kbarman_cpu *percpu)
 {
+	struct kbarman_ring *ring = kbarman_ring_of(percpu);
+
+	if (!ring)
+		return;
+	kbarman_ring_empty(ring);
+	percpu->told_offline = false;
+}
+
+static void ring_empty_here(void *data)
+{
+	ring_empty(kbarman_here(data));
+}
+
+/*
+ * Probes are attached, and find the rings closed. Each ring is emptied by its CPU, which no probe
+ * interrupts but one in an NMI. A CPU that is offline can't come online meanwhile.
+ */
+void kbarman_rings_empty(struct kbarman_session *session)
+{
+	struct kbarman_ring *ring;
 	int cpu;
 
+	/* This may be megabytes, and needs no CPU to itself: who writes nothing looks at no page. */
+	for_each_cpu(cpu, session->cpus) {
+		ring = kbarman_rings_find(session, cpu);
+		if (ring)
+			kbarman_ring_forget_pages(ring);
+		cond_resched();
+	}
+	cpus_read_lock();
+	on_each_cpu_mask(session->cpus, ring_empty_here, kbarman_probe_data(session), true);
 	for_each_cpu(cpu, session->cpus)
-		if (kbarman_rings_find(session, cpu))
-			ring_reset(session, cpu);
+		if (!cpu_online(cpu))
+			ring_empty(per_cpu_ptr(session->each, cpu));
+	cpus_read_unlock();
 }
 
 void kbarman_rings_forget(struct kbarman_session *session)

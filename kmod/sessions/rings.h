@@ -11,8 +11,8 @@ struct kbarman_session;
 /* Give @cpu an empty ring, and memory for its call chains. 0, -ENOMEM or -EDQUOT. */
 int kbarman_rings_add(struct kbarman_session *session, int cpu);
 
-/* Empty all rings. No writer is active. */
-void kbarman_rings_reset(struct kbarman_session *session);
+/* Empty all rings, which are closed. */
+void kbarman_rings_empty(struct kbarman_session *session);
 void kbarman_rings_forget(struct kbarman_session *session);
 
 /*

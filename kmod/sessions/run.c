@@ -133,15 +133,17 @@ int kbarman_session_start(struct kbarman_session *session, struct file *file,
 	if (error)
 		goto out;
 
-	/* What can fail comes before the former recording is lost. */
-	error = kbarman_cpus_prepare(session, report);
-	if (error)
+	/* What can fail comes before the former recording is lost: cheap things first. */
+	error = kbarman_cpus_prepare(session, report) ?: kbarman_sources_attach(session);
+	if (error) {
+		kbarman_cpus_cancel(session);
 		goto out;
+	}
 	/* Readers of maps see that it is odd before anything goes. Pairs with their barrier. */
 	session->recording_id++;
 	kbarman_rings_sign(session);
 	smp_wmb();
-	kbarman_rings_reset(session);
+	kbarman_rings_empty(session);
 	header_begin(session);
 	/*
 	 * The bits are from configure or from the last start. The threads that they name may have
@@ -154,29 +156,17 @@ int kbarman_session_start(struct kbarman_session *session, struct file *file,
 	 * now on is seen.
 	 */
 	kbarman_chosen_choose(session);
-	error = kbarman_sources_attach(session);
-	if (error)
-		goto err_collect;
+	kbarman_sources_begin(session);
 	/*
-	 * Choose again, for threads that were created since the first choice: the fork probe was
-	 * not attached yet, or the creating thread was not chosen yet.
+	 * Choose again, for threads that were created since the first choice: the fork probe did
+	 * not look yet, or the creating thread was not chosen yet.
 	 */
 	kbarman_chosen_choose(session);
 	kbarman_maps_begin(session);
-	error = kbarman_cpus_start(session, report);
-	if (error)
-		goto err_sources;
+	kbarman_cpus_start(session);
 	session_begin(session);
 	session->running = true;
 	WRITE_ONCE(session->going, true);
-	goto out_empty;
-
-err_sources:
-	kbarman_sources_detach(session);
-err_collect:
-	kbarman_collect_stop(session->capture);
-	kbarman_clocks_release();
-out_empty:
 	smp_wmb();
 	session->recording_id++;
 	kbarman_rings_sign(session);

@@ -72,19 +72,24 @@ static bool counts_at_switches(const struct kbarman_session *session)
 static int counts_start(struct kbarman_session *session)
 {
 	bool switches = counts_at_switches(session);
-	u64 period = session->config.count_ns;
 	int error = 0;
 
-	if (!switches && !period)
+	if (!switches && !session->config.count_ns)
 		return 0;
 	check_trace_callback_type_sched_switch(on_sched_switch_count);
-	kbarman_header_fact(session->capture, "counts", "%s%llu", switches ? "switch," : "",
-			    period);
 	if (switches)
 		error = kbarman_probes_attach(counts_probes, ARRAY_SIZE(counts_probes),
 					      kbarman_probe_data(session));
 	WRITE_ONCE(session->counting, !error);
 	return error;
+}
+
+static void counts_begin(struct kbarman_session *session)
+{
+	if (session->counting)
+		kbarman_header_fact(session->capture, "counts", "%s%llu",
+				    counts_at_switches(session) ? "switch," : "",
+				    session->config.count_ns);
 }
 
 static void counts_stop(struct kbarman_session *session)
@@ -95,7 +100,8 @@ static void counts_stop(struct kbarman_session *session)
 				      kbarman_probe_data(session));
 }
 
-static int counts_cpu_start(struct kbarman_session *session, int cpu, struct kbarman_start *report)
+static int counts_cpu_prepare(struct kbarman_session *session, int cpu,
+			      struct kbarman_start *report)
 {
 	struct kbarman_cpu *percpu = per_cpu_ptr(session->each, cpu);
 	struct perf_event *ticker;
@@ -129,8 +135,9 @@ const struct kbarman_source kbarman_source_counts = {
 	.probes = counts_probes,
 	.nr_probes = ARRAY_SIZE(counts_probes),
 	.start = counts_start,
+	.begin = counts_begin,
 	.stop = counts_stop,
-	.cpu_start = counts_cpu_start,
+	.cpu_prepare = counts_cpu_prepare,
 	.cpu_stop = counts_cpu_stop,
 	.cpu_goes = counts_cpu_goes,
 };

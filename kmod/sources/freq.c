@@ -80,16 +80,16 @@ static void freq_record_first(void *argument)
 }
 
 /* Nothing if Linux does not set the frequency of this CPU. */
-static int freq_cpu_start(struct kbarman_session *session, int cpu, struct kbarman_start *report)
+static void freq_cpu_start(struct kbarman_session *session, int cpu)
 {
 	struct freq_first first = {
 		.data = kbarman_probe_data(session),
 		.frequency = cpufreq_quick_get(cpu),
 	};
 
-	if (!first.frequency)
-		return 0;
-	return smp_call_function_single(cpu, freq_record_first, &first, true);
+	/* If the CPU has gone, it has none. */
+	if (first.frequency)
+		smp_call_function_single(cpu, freq_record_first, &first, true);
 }
 
 const struct kbarman_source kbarman_source_freq = {

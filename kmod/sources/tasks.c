@@ -11,6 +11,7 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
+#include <linux/smp.h>
 #include <linux/string.h>
 #include <trace/events/sched.h>
 #include <trace/events/task.h>
@@ -102,11 +103,26 @@ static void task_inherit_filter(const struct kbarman_session *session,
 		set_bit(child->pid, session->tasks);
 }
 
-/* The child has not run yet. Context: the parent. */
-static void on_fork(void *session, struct task_struct *parent, struct task_struct *child)
+/*
+ * The session of a probe, or NULL: its tables are those of the former recording yet. tasks_begin()
+ * finds what the probe leaves out.
+ */
+static struct kbarman_session *tasks_session(void *data)
 {
+	struct kbarman_session *session = data;
+
+	/* The tables are empty. Pairs with the release in tasks_begin(). */
+	return smp_load_acquire(&session->tables_begun) ? session : NULL;
+}
+
+/* The child has not run yet. Context: the parent. */
+static void on_fork(void *data, struct task_struct *parent, struct task_struct *child)
+{
+	struct kbarman_session *session = tasks_session(data);
 	char name[TASK_COMM_LEN];
 
+	if (!session)
+		return;
 	task_inherit_filter(session, parent, child);
 	task_get_name(name, child);
 	task_add(session, kbarman_clock(), child, name, 0);
@@ -114,12 +130,13 @@ static void on_fork(void *session, struct task_struct *parent, struct task_struc
 }
 
 /* @new is the new name of @task; it may be longer than TASK_COMM_LEN and is then cut. */
-static void on_rename(void *session, struct task_struct *task, const char *new)
+static void on_rename(void *data, struct task_struct *task, const char *new)
 {
+	struct kbarman_session *session = tasks_session(data);
 	char name[TASK_COMM_LEN];
 
 	strscpy(name, new, sizeof(name));
-	if (strncmp(name, task->comm, sizeof(name)))
+	if (session && strncmp(name, task->comm, sizeof(name)))
 		task_add(session, kbarman_clock(), task, name, task_flags(task));
 }
 
@@ -131,8 +148,10 @@ static void on_rename(void *session, struct task_struct *task, const char *new)
 static void on_exec(void *data, struct task_struct *task, pid_t old_pid,
 		    struct linux_binprm *bprm)
 {
-	struct kbarman_session *session = data;
+	struct kbarman_session *session = tasks_session(data);
 
+	if (!session)
+		return;
 	if (old_pid != task->pid) {
 		u64 now = kbarman_clock();
 		char name[TASK_COMM_LEN];
@@ -147,6 +166,8 @@ static void on_exec(void *data, struct task_struct *task, pid_t old_pid,
 
 static void task_exits(struct kbarman_session *session, const struct task_struct *task)
 {
+	if (!session)
+		return;
 	kbarman_tables_exit_task(session->capture, kbarman_clock(), task->pid);
 	/* Threads that exit at the same time may find this, each of them. */
 	if (!atomic_read(&task->signal->live))
@@ -154,23 +175,24 @@ static void task_exits(struct kbarman_session *session, const struct task_struct
 }
 
 #ifdef KBARMAN_HAVE_EXIT_GROUP_DEAD
-static void on_task_exit(void *session, struct task_struct *task, bool group_dead)
+static void on_task_exit(void *data, struct task_struct *task, bool group_dead)
 {
-	task_exits(session, task);
+	task_exits(tasks_session(data), task);
 }
 #else
-static void on_task_exit(void *session, struct task_struct *task)
+static void on_task_exit(void *data, struct task_struct *task)
 {
-	task_exits(session, task);
+	task_exits(tasks_session(data), task);
 }
 #endif
 
 /* No CPU runs @task any more: its last switch was an RCU grace period ago. Context: softirq. */
 static void on_free(void *data, struct task_struct *task)
 {
-	struct kbarman_session *session = data;
+	struct kbarman_session *session = tasks_session(data);
 
-	kbarman_tables_free_task(session->capture, kbarman_clock(), task->pid);
+	if (session)
+		kbarman_tables_free_task(session->capture, kbarman_clock(), task->pid);
 }
 
 static struct kbarman_probe task_probes[] = {
@@ -234,22 +256,30 @@ static void tasks_add_all(struct kbarman_session *session)
 
 static int tasks_start(struct kbarman_session *session)
 {
-	int error;
-
 	check_trace_callback_type_sched_process_fork(on_fork);
 	check_trace_callback_type_task_rename(on_rename);
 	check_trace_callback_type_sched_process_exec(on_exec);
 	check_trace_callback_type_sched_process_exit(on_task_exit);
 	check_trace_callback_type_sched_process_free(on_free);
-	error = kbarman_probes_attach(task_probes, ARRAY_SIZE(task_probes), session);
-	if (!error)
-		tasks_add_all(session);
-	return error;
+	return kbarman_probes_attach(task_probes, ARRAY_SIZE(task_probes), session);
+}
+
+static void tasks_begin(struct kbarman_session *session)
+{
+	smp_store_release(&session->tables_begun, true);	/* pairs with tasks_session() */
+	/* What a probe on another CPU has left out before this is seen below. */
+	kick_all_cpus_sync();
+	tasks_add_all(session);
 }
 
 static void tasks_stop(struct kbarman_session *session)
 {
 	kbarman_probes_detach(task_probes, ARRAY_SIZE(task_probes), session);
+}
+
+static void tasks_end(struct kbarman_session *session)
+{
+	WRITE_ONCE(session->tables_begun, false);
 }
 
 const struct kbarman_source kbarman_source_tasks = {
@@ -258,5 +288,7 @@ const struct kbarman_source kbarman_source_tasks = {
 	.probes = task_probes,
 	.nr_probes = ARRAY_SIZE(task_probes),
 	.start = tasks_start,
+	.begin = tasks_begin,
 	.stop = tasks_stop,
+	.end = tasks_end,
 };

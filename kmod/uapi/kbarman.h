@@ -666,8 +666,8 @@ struct kbarman_configure {
 /*
  * KBARMAN_START: begin to record. The rings and the tables are emptied, so rows of KBARMAN_ADD_MAPS
  * must be added after the start. A map that was made before the start shows the new recording. A
- * start that fails for a CPU or an event, or with ENODEV or ERANGE, leaves the former recording as
- * it was.
+ * start that fails leaves the former recording as it was, whatever the error is. A CPU that comes
+ * online during the call is recorded, too.
  *
  *	EBUSY	already running
  *	ENODEV	no CPU of the session is online

@@ -56,6 +56,11 @@ static __always_inline long local_read(const local_t *l)
 	return READ_ONCE(l->value);
 }
 
+static __always_inline void local_set(local_t *l, long value)
+{
+	WRITE_ONCE(l->value, value);
+}
+
 #if defined(__x86_64__) || defined(__i386__)
 #ifdef __x86_64__
 #define ADD_LONG "addq"

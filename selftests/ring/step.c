@@ -237,6 +237,21 @@ static noinline void close_ring(void)
 	closed = ring_clock();
 }
 
+/* In the place of a record's length: the ring, which is closed, is emptied, and opens. */
+#define BEGIN		(~0U - 2)
+
+static bool begins;		/* in this run: what a reader knows of the ring is void */
+static u64 opened;		/* time of the opening */
+
+static noinline void begin_ring(void)
+{
+	kbarman_ring_forget_pages(&ring);
+	kbarman_ring_empty(&ring);
+	fenced = 0;
+	opened = ring_clock();
+	kbarman_ring_open(&ring);
+}
+
 /* Where drop goes to: the first block behind the start of the page, of what is published. */
 static unsigned long drop_target(unsigned long position)
 {
@@ -279,6 +294,8 @@ static void write_record(u32 length)
 		drop_some();
 	else if (length == CLOSE)
 		close_ring();
+	else if (length == BEGIN)
+		begin_ring();
 	else
 		write_id(ask(length), length);
 }
@@ -412,10 +429,12 @@ static void on_trap(int signal, siginfo_t *info, void *context)
 	(void)signal, (void)info;
 	if (looking)
 		return;
-	reader_step();
-	if (ticks % 4 == 0)
-		count_evicted();
-	check_end();
+	if (!begins) {
+		reader_step();
+		if (ticks % 4 == 0)
+			count_evicted();
+		check_end();
+	}
 	if (level < 2 && (step[level]++ == nested[level].at ||
 			  (nested[level].again && step[level] - 1 == nested[level].again))) {
 		ucontext_t *interrupted = context;
@@ -763,6 +782,79 @@ static void closes(u32 turn)
 			}
 }
 
+/* A ring with the records of @start, which is closed, and which @inner interrupts at step @at. */
+static void prepare_closed(const struct start *start, long at, u32 inner)
+{
+	prepare(start);
+	/* One that has never recorded was never open. */
+	if (ring.w)
+		kbarman_ring_close(&ring);
+	else
+		kbarman_ring_shut(&ring);
+	nr_asked = 0;
+	begins = true;
+	nested[0].at = at;
+	nested[0].again = 0;
+	nested[0].length = inner;
+	nested[0].times = 1;
+	nested[1].at = -1;
+	step[0] = 0;
+	runs++;
+}
+
+/* The ring is emptied and opened by who interrupts a writer. */
+static bool begins_inside(const struct start *start, u32 length, long at)
+{
+	const struct start empty = { "a ring that begins again", start->overwrite, 0, 0, 0 };
+
+	prepare_closed(start, at, BEGIN);
+	write_stepped(length);
+	begins = false;
+	newest_end = 0;
+	reader.state = LOAD_END;
+	if (step[0] <= at)
+		return false;
+	if (!asked[0].timestamp)
+		asked[0].refused = true;
+	else if (asked[0].timestamp < opened)
+		fail("a record is older than the opening", asked[0].timestamp, opened);
+	write_record(24);
+	check_ring(&empty, length);
+	check_goes_on(&empty);
+	return true;
+}
+
+/* A writer comes in, as by an NMI, while the ring is emptied. */
+static bool writes_inside(const struct start *start, long at)
+{
+	prepare_closed(start, at, 24);
+	kbarman_ring_forget_pages(&ring);
+	trap(true);
+	kbarman_ring_empty(&ring);
+	trap(false);
+	begins = false;
+	if (step[0] > at && (asked[0].timestamp || !asked[0].refused))
+		fail("a ring that is emptied takes a record", asked[0].timestamp, at);
+	if (ring.w || ring.commit || ring.header->write_offset || ring.header->read_offset ||
+	    kbarman_ring_written(&ring) || owed() || kbarman_ring_overwritten(&ring))
+		fail("a ring is not empty", ring.w, kbarman_ring_written(&ring));
+	return step[0] > at;
+}
+
+static void begins_again(u32 turn)
+{
+	u32 s, l;
+	long at;
+
+	for (s = 0; s < COUNT(starts); s++) {
+		for (l = 0; l < COUNT(lengths); l += COUNT(lengths) - 1)
+			for (at = turn; begins_inside(&starts[s], lengths[l], at); at += TURNS)
+				;
+		for (at = turn; writes_inside(&starts[s], at); at += TURNS)
+			;
+	}
+}
+
 static u64 random_state;
 
 static u32 pick(u32 below)
@@ -912,7 +1004,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	sigaction(SIGTRAP, &action, NULL);
 	signal(SIGPROF, on_limit);
-	printf("1..9\n# seed %llu\n", (unsigned long long)random_state);
+	printf("1..10\n# seed %llu\n", (unsigned long long)random_state);
 
 	watch(20);
 	overtaken_reader();
@@ -930,6 +1022,7 @@ int main(int argc, char **argv)
 		overfull(turn);
 		drops(turn);
 		closes(turn);
+		begins_again(turn);
 	}
 	printf("ok 4 - a writer may come in at any instruction (%u of %u tried, %lu runs)\n",
 	       turn, TURNS, runs);
@@ -940,6 +1033,7 @@ int main(int argc, char **argv)
 	not_ready();
 	printf("ok 8 - a ring that is not ready yet has no short way\n");
 	printf("ok 9 - a ring whose clock is called does not take the counter for it\n");
+	printf("ok 10 - a ring may begin again at any instruction of a writer\n");
 	printf("# %lu records validated\n", validated);
 	return 0;
 }

@@ -244,6 +244,55 @@ TEST_F(cores, what_is_not_optional_does_not_start)
 	EXPECT_EQ(0, s.cpu);
 }
 
+struct recording {
+	struct kbarman_query query;
+	struct kbarman_stats stats;
+	struct kbarman_clock clock;
+};
+
+static struct recording recording_of(int fd)
+{
+	struct recording r = { .query = query(fd), .stats = stats(fd, KBARMAN_CPU_ALL),
+			       .clock = clocks(fd) };
+
+	r.clock.now = r.clock.start;
+	return r;
+}
+
+/* However many events are created before one is refused, on whichever CPU. */
+TEST_F(cores, a_start_that_fails_on_a_later_cpu_leaves_the_former_recording)
+{
+	struct recording before, after;
+	unsigned int accepted = 0;
+	char text[16];
+	int error;
+
+	ADD_OF("kb_big", CYCLES_OF, "cycles");
+	ELSE_OF("kb_little", CYCLES_OF, "cycles");
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	work_until_sampled(self->fd);
+	ASSERT_EQ(0, stop(self->fd));
+	before = recording_of(self->fd);
+	for (;; accepted++) {
+		snprintf(text, sizeof(text), "%u", accepted);
+		write_file(PARAMETERS "accepted", text);
+		error = start(self->fd);
+		if (!error)
+			break;
+		ASSERT_EQ(-EBUSY, error);
+		after = recording_of(self->fd);
+		ASSERT_EQ(0, memcmp(&before, &after, sizeof(before)));
+		expect_good(_metadata, self->fd);
+		EXPECT_TRUE(names_are(self->fd, 1, NAMES("cycles")));
+		EXPECT_TRUE(sums_are_equal(self->fd));
+	}
+	/* One for each CPU: on the second one a start failed, too. */
+	EXPECT_EQ(2, accepted);
+	EXPECT_LT(before.query.recording, query(self->fd).recording);
+	ASSERT_EQ(0, stop(self->fd));
+}
+
 TEST_F(cores, a_name_stands_for_the_events_of_several_pmus)
 {
 	ADD_OF("kb_big", CYCLES_OF, "cycles");

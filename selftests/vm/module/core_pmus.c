@@ -20,7 +20,8 @@
  * whose number names the PMU; `places`: how many events a CPU counts at the same time; `nest`: every
  * so many reads an overflow comes in between, 0 never; `nested`: how many of these there were;
  * `forward`: a third PMU, "kb_precise", takes generic events that are to be precise, and can't be
- * read, as IBS on AMD; `guests`: 0: they refuse to leave out guests.
+ * read, as IBS on AMD; `guests`: 0: they refuse to leave out guests; `accepted`: how many events more
+ * are accepted: after that EBUSY.
  */
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
@@ -43,7 +44,7 @@ enum { EVENTS(EVENT_NUMBER) };
 
 static char *big = "0", *little = "1";
 static int generic, forward, guests = 1;
-static unsigned int places = 8, nest, nested;
+static unsigned int places = 8, nest, nested, accepted = ~0U;
 
 module_param(big, charp, 0444);
 module_param(little, charp, 0444);
@@ -51,6 +52,7 @@ module_param(generic, int, 0444);
 module_param(forward, int, 0444);
 module_param(guests, int, 0444);
 module_param(places, uint, 0444);
+module_param(accepted, uint, 0644);
 module_param(nest, uint, 0644);
 module_param(nested, uint, 0444);
 
@@ -269,6 +271,10 @@ static int kb_event_init(struct perf_event *event)
 		return -EOPNOTSUPP;
 	if (event->attr.exclude_guest && !guests)
 		return -EINVAL;
+	if (!accepted)
+		return -EBUSY;
+	if (accepted != ~0U)
+		accepted--;
 	/* Not hw->config, which is where the timer is. */
 	event->pmu_private = (void *)number;
 	if (!is_sampling_event(event))
