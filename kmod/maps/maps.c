@@ -3,7 +3,8 @@
  * Executable mappings: see maps.h.
  *
  * The kprobes (probes.c), the fork probe and the overflow handler put facts into a queue of
- * the session (queue.c). A worker takes them out (worker.c).
+ * the session (queue.c). A worker, which may sleep, takes them out, looks up paths, and adds rows
+ * (spaces.h).
  *
  * Without kprobes the worker looks up the mappings of a process at its first sample, and again at
  * the first sample after it has executed a new image.
@@ -11,6 +12,7 @@
  * Kernel modules that are loaded during the session get rows of task 0.
  */
 #include <linux/bitops.h>
+#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -22,13 +24,16 @@
 #include "capture/header.h"
 #include "capture/shares.h"
 #include "capture/tables.h"
+#include "capture/work.h"
 #include "compat/module.h"
 #include "here.h"
 #include "maps/maps.h"
 #include "maps/probes.h"
 #include "maps/queue.h"
-#include "maps/worker.h"
 #include "ring/clock.h"
+#include "session.h"
+
+#define SOON	(HZ / 50 + 1)	/* jiffies that the worker waits for more facts */
 
 /* ---- reports of other sources ---- */
 
@@ -164,6 +169,176 @@ void kbarman_maps_exit(const struct kbarman_session *session, u32 id)
 	preempt_enable_notrace();
 }
 
+/* ---- the worker ---- */
+
+static void fact_handle(struct kbarman_maps *maps, const struct kbarman_fact *fact)
+{
+	switch (fact->kind) {
+	case KBARMAN_FACT_NONE:
+		break;
+	case KBARMAN_FACT_MAP:
+		kbarman_spaces_map(maps->spaces, fact->mm, fact->task_id, &fact->mapping,
+				   fact->timestamp);
+		mmdrop(fact->mm);
+		break;
+	case KBARMAN_FACT_FORK:
+		kbarman_spaces_fork(maps->spaces, fact->parent, fact->mm, fact->task_id,
+				    fact->timestamp);
+		mmdrop(fact->parent);
+		mmdrop(fact->mm);
+		break;
+	case KBARMAN_FACT_SAMPLED:
+		/* If there was no memory for the thread, its next sample reports it again. */
+		if (!kbarman_spaces_sampled(maps->spaces, fact->mm, fact->task_id,
+					    fact->timestamp))
+			clear_bit(fact->task_id, maps->sampled);
+		mmdrop(fact->mm);
+		break;
+	case KBARMAN_FACT_STACK:
+		kbarman_thread_stacks_look(maps->stacks, fact->mm, fact->task_id, &fact->question);
+		mmdrop(fact->mm);
+		break;
+	case KBARMAN_FACT_EXIT:
+		kbarman_spaces_exit(maps->spaces, fact->task_id);
+		break;
+	}
+}
+
+/*
+ * Heeds gaps before the facts that come after them: the thread that left out a fact did set_bit()
+ * before its next kbarman_fact_publish().
+ */
+static void maps_heed_gaps(struct kbarman_maps *maps, u64 timestamp)
+{
+	struct mm_struct *mm;
+	unsigned int at = 0;
+
+	if (likely(!test_bit(KBARMAN_WANTED_GAPS, &maps->wanted)) ||
+	    !test_and_clear_bit(KBARMAN_WANTED_GAPS, &maps->wanted))
+		return;
+	while ((mm = kbarman_maps_next_gap(maps, &at))) {
+		kbarman_spaces_distrust(maps->spaces, mm, timestamp);
+		mmdrop(mm);
+	}
+}
+
+/*
+ * Handles all facts whose places are claimed by now. Returns false if one of them is not written
+ * yet; its writer kicks the worker afterwards.
+ */
+static bool maps_drain(struct kbarman_maps *maps)
+{
+	unsigned int end = READ_ONCE(maps->head);
+	struct kbarman_fact fact;
+	int got;
+
+	while ((got = kbarman_fact_take(maps, end, &fact)) > 0) {
+		maps_heed_gaps(maps, fact.timestamp);
+		fact_handle(maps, &fact);
+		cond_resched();
+	}
+	return !got;
+}
+
+/*
+ * Work on all address spaces or threads, at most once a second: otherwise a process that makes it
+ * necessary all the time could keep the worker busy with it. Returns in how many jiffies it must be
+ * called again.
+ */
+static unsigned long maps_look_at_all(struct kbarman_maps *maps)
+{
+	u64 now = get_jiffies_64();
+
+	if (!test_bit(KBARMAN_WANTED_DISTRUST, &maps->wanted) &&
+	    !test_bit(KBARMAN_WANTED_EXITS, &maps->wanted))
+		return MAX_SCHEDULE_TIMEOUT;
+	if (now < maps->all_due)
+		return maps->all_due - now;
+	if (test_and_clear_bit(KBARMAN_WANTED_DISTRUST, &maps->wanted))
+		kbarman_spaces_distrust_all(maps->spaces, kbarman_clock());
+	if (test_and_clear_bit(KBARMAN_WANTED_EXITS, &maps->wanted))
+		kbarman_spaces_exits(maps->spaces, maps->sampled);
+	maps->all_due = get_jiffies_64() + HZ;
+	return MAX_SCHEDULE_TIMEOUT;
+}
+
+static void maps_work(struct work_struct *work)
+{
+	struct kbarman_maps *maps = container_of(work, struct kbarman_maps, worker);
+	struct kbarman_capture *capture = maps->session->capture;
+	unsigned long pause, other_pause;
+
+	clear_bit(KBARMAN_WANTED_SOON, &maps->wanted);
+	smp_mb();	/* before the queue is read: pairs with that of kbarman_fact_publish() */
+	if (test_and_clear_bit(KBARMAN_WANTED_TELL, &maps->wanted))
+		kbarman_maps_probes_tell(capture);
+	if (test_and_clear_bit(KBARMAN_WANTED_WALK, &maps->wanted))
+		kbarman_spaces_walk_all(maps->spaces);
+	/*
+	 * Facts occupy places in the queue that others need. So facts are handled between any two
+	 * slices of walks.
+	 */
+	do {
+		maps_drain(maps);
+		maps_heed_gaps(maps, kbarman_clock());
+		kbarman_header_miss(capture, KBARMAN_MISSED_QUEUE,
+				    atomic_xchg(&maps->left_out, 0));
+		if (kbarman_spaces_condemn(maps->spaces) && maps_drain(maps))
+			kbarman_spaces_free_unused(maps->spaces);
+		other_pause = maps_look_at_all(maps);
+	} while (kbarman_spaces_walk(maps->spaces, &pause));
+	pause = min(pause, other_pause);
+	if (READ_ONCE(maps->stopping))
+		return;
+	if (pause != MAX_SCHEDULE_TIMEOUT)
+		mod_delayed_work(kbarman_wq, &maps->later, pause);
+	smp_mb();	/* a kick meanwhile may have wanted less than `pause` */
+	if (test_bit(KBARMAN_WANTED_SOON, &maps->wanted))
+		mod_delayed_work(kbarman_wq, &maps->later, SOON);
+}
+
+/* Only queues the worker, so it never does the worker's work at the same time. */
+static void maps_work_again(struct work_struct *work)
+{
+	struct kbarman_maps *maps = container_of(to_delayed_work(work), struct kbarman_maps,
+						 later);
+
+	queue_work(kbarman_wq, &maps->worker);
+}
+
+/* Context: hard interrupt; a thread on PREEMPT_RT. */
+static void maps_kick(struct irq_work *work)
+{
+	struct kbarman_maps *maps = container_of(work, struct kbarman_maps, kick);
+
+	if (test_and_clear_bit(KBARMAN_WANTED_NOW, &maps->wanted))
+		queue_work(kbarman_wq, &maps->worker);
+	else
+		mod_delayed_work(kbarman_wq, &maps->later, SOON);
+}
+
+static void maps_worker_init(struct kbarman_maps *maps)
+{
+	init_irq_work(&maps->kick, maps_kick);
+	INIT_WORK(&maps->worker, maps_work);
+	INIT_DELAYED_WORK(&maps->later, maps_work_again);
+}
+
+/*
+ * Wait until all that was reported is handled, in bounded time. Nobody reports anything any more.
+ */
+static void maps_worker_end(struct kbarman_maps *maps)
+{
+	irq_work_sync(&maps->kick);
+	/* The worker does its other work once more, in bounded time, and then stops. */
+	kbarman_spaces_hurry(maps->spaces);
+	WRITE_ONCE(maps->stopping, true);
+	queue_work(kbarman_wq, &maps->worker);
+	flush_work(&maps->worker);
+	cancel_delayed_work_sync(&maps->later);
+	flush_work(&maps->worker);
+}
+
 /* ---- modules ---- */
 
 /*
@@ -204,7 +379,7 @@ static int maps_start(struct kbarman_session *session)
 
 	if (!maps)
 		return -ENOMEM;
-	kbarman_maps_worker_init(maps);
+	maps_worker_init(maps);
 	session->maps_made = maps;
 	return 0;
 }
@@ -232,8 +407,12 @@ static void maps_begin(struct kbarman_session *session)
 /* Called after the probes are attached, so that no mapping is missed in between. */
 void kbarman_maps_begin(struct kbarman_session *session)
 {
-	if (session->maps)
-		kbarman_maps_worker_begin(session->maps);
+	struct kbarman_maps *maps = session->maps;
+
+	if (!maps)
+		return;
+	set_bit(KBARMAN_WANTED_WALK, &maps->wanted);
+	queue_work(kbarman_wq, &maps->worker);
 }
 
 static void maps_stop(struct kbarman_session *session)
@@ -255,7 +434,7 @@ static void maps_end(struct kbarman_session *session)
 
 	session->maps = NULL;
 	session->maps_made = NULL;
-	kbarman_maps_worker_end(maps);
+	maps_worker_end(maps);
 	kbarman_maps_free(maps);
 }
 

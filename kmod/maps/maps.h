@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * maps/: executable mappings of the tasks that are sampled, as rows of the mmap table. Probes put
- * facts into a queue (queue.h), and a worker looks them up (worker.h) among the address spaces that
+ * facts into a queue (queue.h), and a worker looks them up among the address spaces that
  * it knows (spaces.h). Beside them: where stacks and code of a task are (thread_stacks.h,
  * code_bounds.h). This header is what others report. All functions do nothing while the source does
  * not run for the session.

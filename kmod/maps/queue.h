@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The queue of a session's facts about mappings. It has many writers, at any level up to NMI, and
- * one reader, the worker (worker.c).
+ * one reader, the worker (maps.c).
  *
  * The order in the queue is the order in which places were claimed. So a fact that happened after
  * another one, on whatever CPU, is behind it in the queue.

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The registry, for the files that it consists of: spaces_limits.c counts steps, spaces_images.c
- * has the names of what is mapped, spaces_rows.c the rows of processes, spaces_mappings.c the
- * mappings of an address space, spaces_walks.c looks them up, spaces_all.c knows all address
- * spaces, and spaces_facts.c takes what is reported.
+ * The registry, for the files that it consists of: space.c has an address space, with the names of
+ * what is mapped there and the rows of its processes, space_walk.c looks its mappings up, and
+ * spaces.c knows all address spaces and takes what is reported.
  *
  * Memory is bounded. An address space has at most KBARMAN_MAX_MAPPINGS mappings. The number of
  * address spaces is at most a quarter, or MIN_GRAVES, larger than at the last look for dead ones.
@@ -26,12 +25,13 @@
 #include <linux/list.h>
 #include <linux/log2.h>
 #include <linux/rbtree.h>
+#include <linux/sched.h>
 #include <linux/siphash.h>
 #include <linux/threads.h>
 #include <linux/xarray.h>
 
+#include "capture/header.h"
 #include "maps/mapping.h"
-#include "maps/spaces.h"
 
 #define KBARMAN_MAX_MAPPINGS	4096	/* of an address space; the oldest ones are dropped */
 #define KBARMAN_MAX_BYTES	(64U << 20)	/* of mappings and images */
@@ -45,6 +45,7 @@
 					 * millisecond each */
 
 struct kbarman_capture;
+struct kbarman_code_bounds;
 struct kbarman_session;
 
 /* The name of what is mapped. All mappings of it share one image. */
@@ -151,35 +152,30 @@ struct kbarman_walk_batch {
 /* The most memory that kmalloc() uses for @size bytes. */
 #define KBARMAN_MEMORY_OF(size)	roundup_pow_of_two(size)
 
-/* ---- spaces_limits.c ---- */
+/* ---- limits ---- */
 
 /* Count what was left out because there was no memory. */
-void kbarman_spaces_out_of_memory(struct kbarman_spaces *spaces);
+static inline void kbarman_spaces_out_of_memory(struct kbarman_spaces *spaces)
+{
+	kbarman_header_miss(spaces->capture, KBARMAN_MISSED_MEMORY, 1);
+}
 
-/* Count a step. False if no more work may be done. The second one does not reschedule. */
-bool kbarman_spaces_step(struct kbarman_spaces *spaces);
-bool kbarman_spaces_step_atomic(struct kbarman_spaces *spaces);
+/* Count a step. False if no more work may be done. The second one reschedules first. */
+static inline bool kbarman_spaces_step_atomic(struct kbarman_spaces *spaces)
+{
+	return !READ_ONCE(spaces->hurry) || spaces->steps_left-- > 0;
+}
 
-/* ---- spaces_images.c ---- */
+static inline bool kbarman_spaces_step(struct kbarman_spaces *spaces)
+{
+	cond_resched();
+	return kbarman_spaces_step_atomic(spaces);
+}
 
-/* The image of @from, with a reference, or NULL. */
-struct kbarman_image *kbarman_image_of(struct kbarman_spaces *spaces,
-				       const struct kbarman_mapping *from);
-void kbarman_image_put(struct kbarman_spaces *spaces, struct kbarman_image *image);
-
-/* ---- spaces_rows.c ---- */
-
-void kbarman_process_add_row(struct kbarman_process *process, const struct kbarman_known *mapping);
+/* ---- space.c ---- */
 
 /* Rows for all mappings of the process's address space. */
 void kbarman_process_add_rows(struct kbarman_process *process);
-
-/*
- * For overwrite mode, where rows can be used again. Ends all rows of @process and makes new rows for
- * what is mapped now, so that rows of former mappings end. A process thus has at most twice the rows
- * that it needs, and some, however long it runs and maps.
- */
-void kbarman_process_renew_rows(struct kbarman_process *process);
 
 /* The rows of @process have ended. In overwrite mode they can be used again. */
 void kbarman_process_end_rows(struct kbarman_process *process);
@@ -189,8 +185,7 @@ void kbarman_process_end_rows(struct kbarman_process *process);
  * named KBARMAN_IMAGE_UNKNOWN replaces all of them first.
  */
 void kbarman_process_hide_rows(struct kbarman_process *process);
-
-/* ---- spaces_mappings.c ---- */
+void kbarman_process_free(struct kbarman_process *process);
 
 /* The first mapping that ends behind @address, or NULL. */
 struct kbarman_known *kbarman_space_mapping_behind(const struct kbarman_space *space,
@@ -205,7 +200,10 @@ void kbarman_space_copy(struct kbarman_space *to, struct kbarman_space *from, u6
 void kbarman_space_free_mappings(struct kbarman_space *space);
 
 /* True if all mappings of @space are known. */
-bool kbarman_space_is_complete(const struct kbarman_space *space);
+static inline bool kbarman_space_is_complete(const struct kbarman_space *space)
+{
+	return space->complete && list_empty(&space->pending);
+}
 
 /* Ask for a walk of @space. Mappings that the walk finds count as made at @since. */
 void kbarman_space_want_walk(struct kbarman_space *space, u64 since);
@@ -213,21 +211,11 @@ void kbarman_space_want_walk(struct kbarman_space *space, u64 since);
 /* A fact about @space was left out. */
 void kbarman_space_distrust(struct kbarman_space *space, u64 timestamp);
 
-/* ---- spaces_walks.c ---- */
+/* ---- space_walk.c ---- */
 
 /* Do a slice of the walk of @space. */
 void kbarman_space_walk(struct kbarman_space *space);
 
 bool kbarman_space_walk_is_due(const struct kbarman_space *space);
-
-/* ---- spaces_all.c ---- */
-
-struct kbarman_space *kbarman_space_find(struct kbarman_spaces *spaces, const struct mm_struct *mm);
-struct kbarman_space *kbarman_space_get(struct kbarman_spaces *spaces,
-					struct mm_struct *mm);	/* or NULL */
-void kbarman_process_free(struct kbarman_process *process);
-
-/* Free the processes of @space that have ended. */
-void kbarman_space_free_ended(struct kbarman_space *space);
 
 #endif /* KBARMAN_SPACE_H */

@@ -6,9 +6,9 @@
 #include <linux/sched/task.h>
 #include <linux/string.h>
 
-#include "capture/header.h"
 #include "maps/mm_user.h"
 #include "maps/space.h"
+#include "maps/spaces.h"
 #include "ring/clock.h"
 
 #define WALK_LOCKED	16	/* mappings of any kind that are looked at without a pause: a task
@@ -19,9 +19,24 @@
 #define MAX_PAUSE	(2 * HZ)
 #define LOCK_PAUSE	(HZ / 100 + 1)	/* jiffies until a busy mmap_lock is tried again */
 
+/* Free the processes that have ended. */
+static void space_free_ended(struct kbarman_space *space)
+{
+	struct kbarman_process *process, *next;
+
+	if (!space->nr_ended)
+		return;
+	list_for_each_entry_safe(process, next, &space->processes, node) {
+		if (process->ended)
+			kbarman_process_free(process);
+		cond_resched();
+	}
+	space->nr_ended = 0;
+}
+
 static void space_end_walk(struct kbarman_space *space)
 {
-	kbarman_space_free_ended(space);
+	space_free_ended(space);
 	list_del_init(&space->pending);
 	space->walk_due = get_jiffies_64() + WALK_PAUSE;
 }

@@ -1,11 +1,196 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* One address space: the names of what is mapped, the rows of its processes, and its mappings. */
 #include <linux/bitops.h>
+#include <linux/hash.h>
 #include <linux/kernel.h>
-#include <linux/sched.h>
+#include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
+#include "capture/capture.h"
+#include "capture/tables.h"
 #include "maps/code_bounds.h"
 #include "maps/space.h"
+#include "ring/clock.h"
+#include "session.h"
+
+#define FILE_BYTES	104	/* most bytes in front of a path */
+
+/* ---- images ---- */
+
+static bool file_is(const struct kbarman_mapped_file *file,
+		    const struct kbarman_mapped_file *other)
+{
+	if (!file->known || !other->known)
+		return file->known == other->known;
+	return file->inode == other->inode && file->mtime == other->mtime &&
+	       file->size == other->size && file->major == other->major &&
+	       file->minor == other->minor;
+}
+
+static bool image_is_of(const struct kbarman_image *image, const struct kbarman_mapping *from)
+{
+	return image->length - image->name_at == from->length &&
+	       file_is(&image->file, &from->file) &&
+	       !memcmp(image->name + image->name_at, from->name, from->length);
+}
+
+/* "kbarman.file=MAJOR:MINOR:INODE:SIZE:MTIME:" */
+static unsigned int image_print_file(char *buffer, const struct kbarman_mapped_file *file)
+{
+	return file->known ? scnprintf(buffer, FILE_BYTES,
+				       "kbarman.file=%u:%u:%llu:%llu:%llu:", file->major,
+				       file->minor, file->inode, file->size, file->mtime) : 0;
+}
+
+static struct kbarman_image *image_new(const struct kbarman_mapping *from)
+{
+	char file[FILE_BYTES];
+	unsigned int name_at = image_print_file(file, &from->file);
+	struct kbarman_image *image;
+	size_t size = struct_size(image, name, name_at + from->length + 1);
+
+	image = kmalloc(size, GFP_KERNEL);
+	if (!image)
+		return NULL;
+	image->users = 0;
+	image->bytes = KBARMAN_MEMORY_OF(size);
+	image->file = from->file;
+	image->length = name_at + from->length;
+	image->name_at = name_at;
+	memcpy(image->name, file, name_at);
+	memcpy(image->name + name_at, from->name, from->length);
+	image->name[image->length] = '\0';
+	return image;
+}
+
+static struct kbarman_image *image_of(struct kbarman_spaces *spaces,
+				       const struct kbarman_mapping *from)
+{
+	u64 hash = siphash(from->name, from->length, &spaces->salt);
+	struct kbarman_image *image;
+	struct hlist_head *bucket;
+
+	if (from->file.known)
+		hash ^= siphash_2u64(from->file.inode, from->file.mtime, &spaces->salt);
+	bucket = &spaces->images[hash_64(hash, KBARMAN_IMAGE_BITS)];
+	hlist_for_each_entry(image, bucket, node)
+		if (image_is_of(image, from))
+			goto found;
+	image = image_new(from);
+	if (!image)
+		return NULL;
+	hlist_add_head(&image->node, bucket);
+	spaces->nr_bytes += image->bytes;
+found:
+	image->users++;
+	return image;
+}
+
+static void image_put(struct kbarman_spaces *spaces, struct kbarman_image *image)
+{
+	if (--image->users)
+		return;
+	hlist_del(&image->node);
+	spaces->nr_bytes -= image->bytes;
+	kfree(image);
+}
+
+/* ---- processes and their rows ---- */
+
+void kbarman_process_end_rows(struct kbarman_process *process)
+{
+	struct kbarman_space *space = process->space;
+
+	if (space->all->capture->collector) {
+		space->rows -= process->rows;
+		space->all->nr_rows -= process->rows;
+	}
+	process->rows = 0;
+}
+
+/*
+ * True if @space may have @count more rows. An address space has at most as many rows as are free.
+ * A session of chosen processes has no such limit.
+ */
+static bool space_may_have_rows(struct kbarman_space *space, u32 count)
+{
+	const struct kbarman_spaces *spaces = space->all;
+	const u32 all = spaces->capture->layout.max_maps;
+
+	return spaces->session->tasks ||
+	       (u64)spaces->nr_rows + space->rows + 2 * count <= all + 1;
+}
+
+static void process_make_row(struct kbarman_process *process, u64 timestamp, u64 start, u64 length,
+			     u64 offset, const char *image, size_t image_length, size_t name_at)
+{
+	struct kbarman_spaces *spaces = process->space->all;
+
+	if (!kbarman_spaces_step(spaces) || !space_may_have_rows(process->space, 1)) {
+		kbarman_header_miss(spaces->capture, KBARMAN_MISSED_MAP, 1);
+		return;
+	}
+	if (kbarman_tables_add_map(spaces->capture, timestamp, KBARMAN_USER_UNWANTED,
+				   process->id, start, length, offset, image, image_length,
+				   name_at))
+		return;
+	process->rows++;
+	process->space->rows++;
+	spaces->nr_rows++;
+}
+
+static void process_add_row(struct kbarman_process *process, const struct kbarman_known *mapping)
+{
+	process_make_row(process, max(mapping->timestamp, process->since), mapping->start,
+			 mapping->end - mapping->start, mapping->offset, mapping->image->name,
+			 mapping->image->length, mapping->image->name_at);
+}
+
+void kbarman_process_add_rows(struct kbarman_process *process)
+{
+	struct kbarman_known *mapping;
+
+	list_for_each_entry(mapping, &process->space->by_age, age)
+		process_add_row(process, mapping);
+}
+
+/*
+ * For overwrite mode, where rows can be used again. Ends all rows of @process and makes new rows for
+ * what is mapped now, so that rows of former mappings end. A process thus has at most twice the rows
+ * that it needs, and some, however long it runs and maps.
+ */
+static void process_renew_rows(struct kbarman_process *process)
+{
+	struct kbarman_space *space = process->space;
+	struct kbarman_capture *capture = space->all->capture;
+	u64 now;
+
+	if (!capture->collector || process->rows <= 2 * space->nr_mappings + 64 ||
+	    !space_may_have_rows(space, space->nr_mappings))
+		return;
+	now = kbarman_clock();
+	kbarman_tables_end_maps(capture, now, process->id);
+	kbarman_process_end_rows(process);
+	process->since = now;
+	kbarman_process_add_rows(process);
+}
+
+void kbarman_process_hide_rows(struct kbarman_process *process)
+{
+	process_make_row(process, process->since - 1, 0, process->space->mm->task_size, 0,
+			 KBARMAN_IMAGE_UNKNOWN, strlen(KBARMAN_IMAGE_UNKNOWN), 0);
+}
+
+void kbarman_process_free(struct kbarman_process *process)
+{
+	kbarman_process_end_rows(process);
+	xa_erase(&process->space->all->processes, process->id);
+	list_del(&process->node);
+	kfree(process);
+}
+
+/* ---- mappings ---- */
 
 /* Add @mapping to the counts of @space (@sign is 1), or remove it (@sign is -1). */
 static void space_account(struct kbarman_space *space, const struct kbarman_known *mapping,
@@ -61,7 +246,7 @@ static void known_free(struct kbarman_space *space, struct kbarman_known *mappin
 	rb_erase(&mapping->node, &space->mappings);
 	list_del(&mapping->age);
 	space_account(space, mapping, -1);
-	kbarman_image_put(space->all, mapping->image);
+	image_put(space->all, mapping->image);
 	kfree(mapping);
 }
 
@@ -93,7 +278,7 @@ static struct kbarman_known *known_add(struct kbarman_space *space, struct kbarm
 	struct kbarman_known *mapping = kmalloc(sizeof(*mapping), GFP_KERNEL);
 
 	if (!mapping) {
-		kbarman_image_put(space->all, image);
+		image_put(space->all, image);
 		kbarman_space_distrust(space, timestamp);
 		kbarman_spaces_out_of_memory(space->all);
 		return NULL;
@@ -175,7 +360,7 @@ static void known_cut(struct kbarman_space *space, struct kbarman_known *mapping
 void kbarman_space_map(struct kbarman_space *space, const struct kbarman_mapping *from,
 		       u64 timestamp)
 {
-	struct kbarman_image *image = kbarman_image_of(space->all, from);
+	struct kbarman_image *image = image_of(space->all, from);
 	struct kbarman_known *mapping;
 	struct rb_node *next;
 	struct kbarman_process *process;
@@ -189,7 +374,7 @@ void kbarman_space_map(struct kbarman_space *space, const struct kbarman_mapping
 	     mapping && mapping->start < from->end;
 	     mapping = rb_entry_safe(next, struct kbarman_known, node)) {
 		if (known_covers(mapping, image, from->start, from->end, from->offset)) {
-			kbarman_image_put(space->all, image);
+			image_put(space->all, image);
 			return;
 		}
 		next = rb_next(&mapping->node);
@@ -204,15 +389,10 @@ void kbarman_space_map(struct kbarman_space *space, const struct kbarman_mapping
 	if (!mapping)
 		return;
 	list_for_each_entry(process, &space->processes, node) {
-		kbarman_process_add_row(process, mapping);
-		kbarman_process_renew_rows(process);
+		process_add_row(process, mapping);
+		process_renew_rows(process);
 	}
 	spaces_keep_to_limit(space->all);
-}
-
-bool kbarman_space_is_complete(const struct kbarman_space *space)
-{
-	return space->complete && list_empty(&space->pending);
 }
 
 void kbarman_space_copy(struct kbarman_space *to, struct kbarman_space *from, u64 timestamp)
