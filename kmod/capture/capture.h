@@ -16,7 +16,6 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
-#include "capture/rows.h"
 #include "capture/shares.h"
 #include "capture/string_table.h"
 #include "uapi/barman_v2.h"
@@ -38,6 +37,18 @@ struct kbarman_layout {
 	size_t charts;		/* offset of num_custom_charts */
 	size_t header_bytes;	/* offset of struct bm_datastore_header_data, page-aligned */
 	size_t map_bytes;	/* length of one CPU's map, page-aligned */
+};
+
+/* The rows of a table, by number; in some tables also by key, those rows that still hold. */
+struct kbarman_rows {
+	u32 size;
+	u32 bits;	/* of a bucket's number; 0: rows have no key */
+	u32 seed;	/* of the hash */
+	u32 *buckets;	/* [1 << bits]: row + 1. Of each key the newest row is linked alone */
+	u32 *next;	/* [size]: row + 1: the next row of the bucket, or the next empty row */
+	u32 empty;	/* row + 1: the first empty row */
+	u64 *until;	/* [size]: when the row was over; 0: it is not */
+	u8 *payer;	/* [size]: who pays for the row (shares.h) */
 };
 
 /* What the map does not say of a row of the task table. */
@@ -86,6 +97,29 @@ struct kbarman_capture {
 	struct kbarman_rows series;	/* hashed by chart and the name's offset */
 	u64 missed[KBARMAN_MISS_REASONS];
 };
+
+/* The counts of the tables, and their rows. */
+static inline u32 *kbarman_task_count(struct kbarman_capture *capture)
+{
+	return capture->header + capture->layout.tasks;
+}
+
+static inline struct bm_protocol_header_task_info *kbarman_task_row(struct kbarman_capture *capture,
+								    u32 row)
+{
+	return (struct bm_protocol_header_task_info *)(kbarman_task_count(capture) + 1) + row;
+}
+
+static inline u32 *kbarman_map_count(struct kbarman_capture *capture)
+{
+	return capture->header + capture->layout.maps;
+}
+
+static inline struct bm_protocol_header_mmap_layout *kbarman_map_row(struct kbarman_capture *capture,
+								     u32 row)
+{
+	return (struct bm_protocol_header_mmap_layout *)(kbarman_map_count(capture) + 1) + row;
+}
 
 /* What stands behind the ring of @cpu, or NULL: it has no ring. Context: any. */
 static inline struct kbarman_map_tail *kbarman_capture_tail(const struct kbarman_capture *capture, int cpu)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The collector of a capture, for the files that it consists of: collect_ended.c lists rows, and
- * finds those whose time is over, collect_rings.c those of them that a ring needs, collect_levels.c makes rings give
- * way, and collect.c empties the others.
+ * The collector of a capture, for the files that it consists of: collect_rows.c lists rows, finds those
+ * whose time is over, and those of them that a ring needs; collect.c makes rings give way, and
+ * empties the others.
  *
  * Context of all functions: the collector's worker.
  */
@@ -91,9 +91,6 @@ struct kbarman_collector {
 /* List the rows of tasks, and those of mappings that have ended. */
 void kbarman_ended_gather(struct kbarman_collector *collector);
 
-/* The first row of @id, or ->count. */
-u32 kbarman_ended_first(struct kbarman_ended_rows *ended, u32 id);
-
 /*
  * Find for each row the last piece of the ring that needs it. False: kbarman_collect_stop() wants
  * the worker to end.
@@ -106,12 +103,5 @@ bool kbarman_collector_read_rings(struct kbarman_collector *collector);
 
 void kbarman_amounts_add(struct kbarman_amounts *amounts, const struct kbarman_ended_rows *ended,
 			 const struct kbarman_ended *row);
-
-/*
- * If rings need too many rows, those that need most drop their oldest records. False:
- * kbarman_collect_stop() wants the worker to end. @gave: whether any ring did. @shared: as of
- * payer_level().
- */
-bool kbarman_collector_make_way(struct kbarman_collector *collector, bool shared, bool *gave);
 
 #endif /* KBARMAN_COLLECTOR_H */

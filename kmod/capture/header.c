@@ -6,16 +6,11 @@
 
 #include "capture/capture.h"
 #include "capture/header.h"
-#include "capture/room.h"
+#include "capture/rows.h"
 #include "capture/tables.h"
 
 #define MAX_FACT		256
 #define ROWS_AT_ONCE	128	/* under the lock */
-
-struct bm_protocol_header_start *kbarman_header_start(struct kbarman_capture *capture)
-{
-	return capture->header;
-}
 
 int kbarman_header_fact(struct kbarman_capture *capture, const char *key, const char *format, ...)
 {
@@ -41,7 +36,7 @@ int kbarman_header_fact(struct kbarman_capture *capture, const char *key, const 
 void kbarman_header_set_clock(struct kbarman_capture *capture,
 			      const struct bm_protocol_clock_info *info)
 {
-	struct bm_protocol_header_start *start = kbarman_header_start(capture);
+	struct bm_protocol_header_start *start = capture->header;
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&capture->lock, flags);

@@ -13,8 +13,6 @@
 
 struct kbarman_capture;
 
-struct bm_protocol_header_start *kbarman_header_start(struct kbarman_capture *capture);
-
 /*
  * Add the string "kbarman.KEY=VALUE"; @format makes the value. 0 or -ENOSPC (counted as missed).
  * Context: any but NMI.

@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The rows of a table by number, and in some tables also by key. Rows come back in a session that
- * overwrites: see tables.h.
+ * overwrites: see tables.h. Below: what the tables of a capture take, rows and strings, for which a
+ * user pays (shares.h). If little is left, the collector is told.
  *
- * Context: the caller's lock.
+ * Context: any but NMI; the capture's lock is held, but while rows are created and freed.
  */
 #ifndef KBARMAN_ROWS_H
 #define KBARMAN_ROWS_H
 
 #include <linux/types.h>
 
-/* The rows of a table, by number; in some tables also by key, those rows that still hold. */
-struct kbarman_rows {
-	u32 size;
-	u32 bits;	/* of a bucket's number; 0: rows have no key */
-	u32 seed;	/* of the hash */
-	u32 *buckets;	/* [1 << bits]: row + 1. Of each key the newest row is linked alone */
-	u32 *next;	/* [size]: row + 1: the next row of the bucket, or the next empty row */
-	u32 empty;	/* row + 1: the first empty row */
-	u64 *until;	/* [size]: when the row was over; 0: it is not */
-	u8 *payer;	/* [size]: who pays for the row (shares.h) */
-};
+#include "capture/shares.h"
+
+struct kbarman_capture;
+struct kbarman_rows;
+struct kbarman_text;
 
 bool kbarman_rows_create(struct kbarman_rows *rows, u32 size, bool by_key);
 void kbarman_rows_free(struct kbarman_rows *rows);
@@ -34,8 +29,29 @@ u32 *kbarman_rows_bucket(struct kbarman_rows *rows, u32 id, u64 address);
 void kbarman_rows_link(struct kbarman_rows *rows, u32 *bucket, u32 row);
 void kbarman_rows_unlink(struct kbarman_rows *rows, u32 *bucket, u32 row);
 
-/* A row for a new entry: an empty row, or the row behind the last one; -1 if there is none. */
-s64 kbarman_rows_take(struct kbarman_rows *rows, u32 count);
-void kbarman_rows_give(struct kbarman_rows *rows, u32 row);
+/* Units of strings that are kept for what a session says of its clock at its end. */
+#define KBARMAN_END_UNITS	16
+
+/*
+ * Returns the string's offset; the string has one reference more. -ENOSPC (counted). If the string
+ * is new, @payer pays for it, whether or not the share allows that.
+ */
+s64 kbarman_intern(struct kbarman_capture *capture, const struct kbarman_text *text, u8 payer);
+
+/*
+ * The same for a string whose length others choose. If the string is new, @payer's share must
+ * allow it, and it must leave room for the names of all tasks and for what is said at the end.
+ */
+s64 kbarman_intern_shared(struct kbarman_capture *capture, const struct kbarman_text *text,
+			  u8 payer);
+
+/* The string at @offset has one reference less. Returns how many units became free. */
+u32 kbarman_forget(struct kbarman_capture *capture, u32 offset);
+
+/* A row of @what for @payer, or -1 (counted). @count: of the rows that the table shows. */
+s64 kbarman_row_take(struct kbarman_capture *capture, struct kbarman_rows *rows, u32 count,
+		     u8 payer, enum kbarman_resource what);
+void kbarman_row_give(struct kbarman_capture *capture, struct kbarman_rows *rows, u32 row,
+		      enum kbarman_resource what);
 
 #endif /* KBARMAN_ROWS_H */

@@ -14,7 +14,7 @@
 #include "capture/collect.h"
 #include "capture/header.h"
 #include "capture/memory.h"
-#include "capture/room.h"
+#include "capture/rows.h"
 #include "capture/storage.h"
 #include "capture/tables.h"
 #include "ring/ring.h"

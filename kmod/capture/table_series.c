@@ -8,7 +8,7 @@
 #include <linux/string.h>
 
 #include "capture/capture.h"
-#include "capture/room.h"
+#include "capture/rows.h"
 #include "capture/tables.h"
 #include "ring/record.h"
 

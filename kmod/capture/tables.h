@@ -64,11 +64,6 @@ int kbarman_tables_add_series(struct kbarman_capture *capture, u32 user,
 
 /* ---- for the collector and the reset; under the capture's lock ---- */
 
-u32 *kbarman_task_count(struct kbarman_capture *capture);
-u32 *kbarman_map_count(struct kbarman_capture *capture);
-struct bm_protocol_header_task_info *kbarman_task_row(struct kbarman_capture *capture, u32 row);
-struct bm_protocol_header_mmap_layout *kbarman_map_row(struct kbarman_capture *capture, u32 row);
-
 /* The row that still holds of @task_id, or -1. */
 s64 kbarman_tables_find_task(struct kbarman_capture *capture, u32 task_id);
 

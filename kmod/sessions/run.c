@@ -94,7 +94,7 @@ static void session_begin(struct kbarman_session *session)
 
 static void header_end(struct kbarman_session *session)
 {
-	struct bm_protocol_header_start *start = kbarman_header_start(session->capture);
+	struct bm_protocol_header_start *start = session->capture->header;
 	u64 multiplier, divisor, slept;
 
 	kbarman_clock_fit(&session->started, &session->stopped, &session->sleeps.asleep,
