@@ -2,8 +2,7 @@
 /* 6.16 gave CPUID a header of its own; 7.x has it nowhere else. */
 #include <asm/cpuid/api.h>
 
-u32 compat(void);
-u32 compat(void)
+static __maybe_unused u32 compat(void)
 {
 	return cpuid_eax(0);
 }

@@ -7,8 +7,7 @@ static void probe(void *data, struct task_struct *task, bool group_dead)
 {
 }
 
-void compat(void);
-void compat(void)
+static __maybe_unused void compat(void)
 {
 	check_trace_callback_type_sched_process_exit(probe);
 }

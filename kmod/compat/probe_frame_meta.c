@@ -3,8 +3,7 @@
 #include <linux/ptrace.h>
 #include <asm/stacktrace/frame.h>
 
-u64 compat(const struct pt_regs *regs);
-u64 compat(const struct pt_regs *regs)
+static __maybe_unused u64 compat(const struct pt_regs *regs)
 {
 	return regs->stackframe.type == FRAME_META_TYPE_PT_REGS;
 }

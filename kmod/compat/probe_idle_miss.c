@@ -6,8 +6,7 @@ static void probe(void *data, unsigned int cpu, unsigned int state, bool below)
 {
 }
 
-void compat(void);
-void compat(void)
+static __maybe_unused void compat(void)
 {
 	check_trace_callback_type_cpu_idle_miss(probe);
 }

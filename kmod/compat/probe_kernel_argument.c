@@ -2,8 +2,7 @@
 /* Some architectures with kprobes do not have regs_get_kernel_argument(). */
 #include <linux/ptrace.h>
 
-unsigned long compat(struct pt_regs *regs);
-unsigned long compat(struct pt_regs *regs)
+static __maybe_unused unsigned long compat(struct pt_regs *regs)
 {
 	return regs_get_kernel_argument(regs, 0);
 }

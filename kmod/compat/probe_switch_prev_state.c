@@ -8,8 +8,7 @@ static void probe(void *data, bool preempt, struct task_struct *prev, struct tas
 {
 }
 
-void compat(void);
-void compat(void)
+static __maybe_unused void compat(void)
 {
 	check_trace_callback_type_sched_switch(probe);
 }

@@ -10,8 +10,7 @@ static int suspend(void *data)
 	return 0;
 }
 
-void compat(struct syscore *syscore);
-void compat(struct syscore *syscore)
+static __maybe_unused void compat(struct syscore *syscore)
 {
 	static const struct syscore_ops ops = { .suspend = suspend };
 

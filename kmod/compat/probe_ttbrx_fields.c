@@ -2,8 +2,7 @@
 /* Later kernels (also some 6.1.y) name the fields of arm64's TTBR0_EL1 and TTBR1_EL1 as others. */
 #include <asm/sysreg.h>
 
-u64 compat(void);
-u64 compat(void)
+static __maybe_unused u64 compat(void)
 {
 	return TTBRx_EL1_ASID_MASK | TTBRx_EL1_CnP;
 }

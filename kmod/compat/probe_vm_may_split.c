@@ -7,8 +7,7 @@ static int refuse(struct vm_area_struct *vma, unsigned long address)
 	return -EINVAL;
 }
 
-const struct vm_operations_struct *compat(void);
-const struct vm_operations_struct *compat(void)
+static __maybe_unused const struct vm_operations_struct *compat(void)
 {
 	static const struct vm_operations_struct operations = { .may_split = refuse };
 

@@ -2,8 +2,7 @@
 /* 5.11 (295992fb815e) made a function of giving a new mapping another file. */
 #include <linux/mm.h>
 
-void compat(struct vm_area_struct *vma, struct file *file);
-void compat(struct vm_area_struct *vma, struct file *file)
+static __maybe_unused void compat(struct vm_area_struct *vma, struct file *file)
 {
 	vma_set_file(vma, file);
 }

@@ -20,7 +20,6 @@
 #include "ring/clock.h"
 #include "stacks/callchain.h"
 #include "stacks/frames.h"
-#include "stacks/plain_address.h"
 #include "stacks/sparse_stack.h"
 #include "stacks/user_words.h"
 

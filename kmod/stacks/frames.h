@@ -31,6 +31,20 @@ struct kbarman_frames {
 	unsigned long iterator;
 };
 
+/* A code @address as the CPU would fetch from it, without a pointer authentication code. */
+static __always_inline unsigned long kbarman_plain_address(unsigned long address)
+{
+#ifdef CONFIG_ARM64
+	/* xpaclri, which is a nop on CPUs without pointer authentication. */
+	register unsigned long link asm("x30") = address;
+
+	asm("hint #7" : "+r" (link));
+	return link;
+#else
+	return address;
+#endif
+}
+
 /* Add the @address of the next frame. False if there is no room. */
 static inline bool kbarman_frames_add(struct kbarman_frames *frames, unsigned long address)
 {

@@ -18,11 +18,9 @@
 #include <asm/pgtable.h>
 #include <asm/sysreg.h>
 
-#include "compat/frame.h"
-#include "compat/ttbr.h"
+#include "compat/arm64.h"
 #include "stacks/callchain.h"
 #include "stacks/frames.h"
-#include "stacks/plain_address.h"
 #include "stacks/stack.h"
 #include "stacks/user_words.h"
 

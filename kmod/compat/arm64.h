@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef KBARMAN_COMPAT_FRAME_H
-#define KBARMAN_COMPAT_FRAME_H
+#ifndef KBARMAN_COMPAT_ARM64_H
+#define KBARMAN_COMPAT_ARM64_H
 
 #include <linux/kernel.h>
 #include <linux/ptrace.h>
 #include <linux/uaccess.h>
+#include <asm/pgtable.h>
+#include <asm/sysreg.h>
 
 /*
  * The registers that arm64's entry code saved together with the frame record at @frame, which is
@@ -24,4 +26,13 @@ static inline const struct pt_regs *kbarman_frame_regs(unsigned long frame)
 	return NULL;
 }
 
-#endif /* KBARMAN_COMPAT_FRAME_H */
+/* What is in arm64's TTBR0_EL1 beside an address. */
+#ifdef KBARMAN_HAVE_TTBRX_FIELDS
+#define KBARMAN_TTBR_ASID	TTBRx_EL1_ASID_MASK
+#define KBARMAN_TTBR_CNP	TTBRx_EL1_CnP
+#else
+#define KBARMAN_TTBR_ASID	TTBR_ASID_MASK
+#define KBARMAN_TTBR_CNP	TTBR_CNP_BIT
+#endif
+
+#endif /* KBARMAN_COMPAT_ARM64_H */
