@@ -17,6 +17,7 @@
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/nospec.h>
 #include <linux/percpu.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
@@ -48,34 +49,28 @@ static u32 marks_recordings;	/* number of recordings so far. Protected by marks_
 
 /* ---- a mark ---- */
 
+/* Which fields the types of marks use. */
+static const struct mark_fields {
+	bool known, text, channel, group, colour, value;
+} mark_fields[] = {
+	[KBARMAN_MARK_STRING] = { true, .text = true, .channel = true, .colour = true },
+	[KBARMAN_MARK_BOOKMARK] = { true, .text = true, .colour = true },
+	[KBARMAN_MARK_CHANNEL] = { true, .text = true, .channel = true, .group = true },
+	[KBARMAN_MARK_GROUP] = { true, .text = true, .group = true },
+	[KBARMAN_MARK_COUNTER] = { true, .value = true },
+};
+
 /* True if the fields that the type does not use are 0. */
 static bool mark_has_good_fields(const struct kbarman_mark *mark)
 {
-	bool channel = false, group = false, colour = false;
+	struct mark_fields uses = { };
 
-	switch (mark->type) {
-	case KBARMAN_MARK_STRING:
-		channel = true;
-		colour = true;
-		break;
-	case KBARMAN_MARK_BOOKMARK:
-		colour = true;
-		break;
-	case KBARMAN_MARK_CHANNEL:
-		channel = true;
-		group = true;
-		break;
-	case KBARMAN_MARK_GROUP:
-		group = true;
-		break;
-	case KBARMAN_MARK_COUNTER:
-		return !mark->channel && !mark->group && !mark->colour && !mark->text_bytes &&
-		       !mark->reserved;
-	default:
-		return false;
-	}
-	return (channel || !mark->channel) && (group || !mark->group) &&
-	       (colour || !mark->colour) && !mark->series && !mark->value && !mark->reserved;
+	if (mark->type < ARRAY_SIZE(mark_fields))
+		uses = mark_fields[array_index_nospec(mark->type, ARRAY_SIZE(mark_fields))];
+	return uses.known && !mark->reserved && (uses.text || !mark->text_bytes) &&
+	       (uses.channel || !mark->channel) && (uses.group || !mark->group) &&
+	       (uses.colour || !mark->colour) &&
+	       (uses.value || (!mark->series && !mark->value));
 }
 
 /* Skips the @count bytes by which the struct is longer than this kernel knows. They must be 0. */
