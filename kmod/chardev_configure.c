@@ -7,7 +7,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "chardev_configure.h"
+#include "chardev.h"
 #include "chardev_elements.h"
 #include "ring/ring.h"
 #include "sessions/calls.h"

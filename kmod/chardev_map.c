@@ -11,7 +11,7 @@
 
 #include "capture/capture.h"
 #include "capture/storage.h"
-#include "chardev_map.h"
+#include "chardev.h"
 #include "compat/mm.h"
 #include "sessions/descriptor.h"
 
