@@ -13,10 +13,11 @@ struct kbarman_probe;
  * callbacks but cpu_goes(): a task that may sleep, session's lock held.
  *
  * What can fail comes first: cpu_prepare() for every CPU, which allocates what the CPU needs and
- * writes nothing, and then start(), which attaches the probes. Up to here the capture is that of the
+ * writes nothing, and then start(), which attaches the probes; without one all probes are attached
+ * with kbarman_probe_data(), or one group of them. Up to here the capture is that of the
  * former recording, and must not change: the rings are closed, and a probe that writes into the
  * tables waits for begin(). A cpu_prepare() that fails has cpu_stop() called. If a start() fails,
- * stop() and end() are called for the sources before it that have a start().
+ * stop() and end() are called for the sources before it that have a start() or probes.
  *
  * Then the rings and the tables are emptied. begin() is called with them empty, and cpu_start() then
  * for every CPU. A CPU that comes online later has its cpu_prepare() and its cpu_start() then. Up to
@@ -39,6 +40,8 @@ struct kbarman_source {
 	u32 absent;			/* bit in kbarman_query.absent if a probe is missing */
 	struct kbarman_probe *probes;	/* looked for at module init; NULL = none */
 	unsigned int nr_probes;
+	unsigned int nr_groups;		/* of probes, all of one size: a session attaches one of them */
+	unsigned int (*group)(const struct kbarman_session *session);	/* which; NULL: all probes */
 	int (*start)(struct kbarman_session *session);
 	void (*begin)(struct kbarman_session *session);
 	void (*stop)(struct kbarman_session *session);

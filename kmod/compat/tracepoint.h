@@ -22,6 +22,12 @@ struct kbarman_probe {
 					 * none of that name */
 };
 
+/* The name and the function of a probe, which is checked to be one of that tracepoint. */
+#define KBARMAN_PROBE(tracepoint, probe)							\
+	.name = #tracepoint,									\
+	.function = (void *)(probe) +								\
+		    0 * sizeof((check_trace_callback_type_##tracepoint(probe), 0))
+
 /*
  * Look for the tracepoints. True if this kernel has all of them but optional ones. Context: task,
  * at module init.

@@ -4,6 +4,7 @@
 #include "capture/header.h"
 #include "capture/work.h"
 #include "compat/tracepoint.h"
+#include "here.h"
 #include "maps/maps.h"
 #include "marks/marks.h"
 #include "pmu/pmu.h"
@@ -84,7 +85,40 @@ void kbarman_sources_tell(const struct kbarman_session *session)
 static bool source_runs(const struct kbarman_source *source, const struct kbarman_session *session,
 			bool begun)
 {
-	return source_is_enabled(source, session) && (begun || source->start);
+	return source_is_enabled(source, session) && (begun || source->start || source->probes);
+}
+
+/* The probes that @session attaches, and how many. */
+static const struct kbarman_probe *source_probes(const struct kbarman_source *source,
+						 const struct kbarman_session *session,
+						 unsigned int *count)
+{
+	*count = source->group ? source->nr_probes / source->nr_groups : source->nr_probes;
+	return source->probes + (source->group ? source->group(session) * *count : 0);
+}
+
+static int source_start(const struct kbarman_source *source, struct kbarman_session *session)
+{
+	const struct kbarman_probe *probes;
+	unsigned int count;
+
+	if (source->start)
+		return source->start(session);
+	probes = source_probes(source, session, &count);
+	return kbarman_probes_attach(probes, count, kbarman_probe_data(session));
+}
+
+static void source_stop(const struct kbarman_source *source, struct kbarman_session *session)
+{
+	const struct kbarman_probe *probes;
+	unsigned int count;
+
+	if (source->stop)
+		source->stop(session);
+	if (source->start)
+		return;
+	probes = source_probes(source, session, &count);
+	kbarman_probes_detach(probes, count, kbarman_probe_data(session));
 }
 
 /*
@@ -96,8 +130,8 @@ static void sources_detach(struct kbarman_session *session, int count, bool begu
 	int i;
 
 	for (i = count - 1; i >= 0; i--)
-		if (source_runs(sources[i], session, begun) && sources[i]->stop)
-			sources[i]->stop(session);
+		if (source_runs(sources[i], session, begun))
+			source_stop(sources[i], session);
 	kbarman_probes_wait();
 	for (i = count - 1; i >= 0; i--)
 		if (source_runs(sources[i], session, begun) && sources[i]->end)
@@ -109,9 +143,9 @@ int kbarman_sources_attach(struct kbarman_session *session)
 	int i, error;
 
 	for (i = 0; i < ARRAY_SIZE(sources); i++) {
-		if (!source_is_enabled(sources[i], session) || !sources[i]->start)
+		if (!source_is_enabled(sources[i], session))
 			continue;
-		error = sources[i]->start(session);
+		error = source_start(sources[i], session);
 		if (error) {
 			sources_detach(session, i, false);
 			return error;

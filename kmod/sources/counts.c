@@ -37,7 +37,7 @@ static void on_sched_switch_count(void *data, bool preempt, struct task_struct *
 
 /* Runs before the probe that records the switch: the sample of the outgoing task comes first. */
 static struct kbarman_probe counts_probes[] = {
-	{ .name = "sched_switch", .function = on_sched_switch_count, .early = true },
+	{ KBARMAN_PROBE(sched_switch, on_sched_switch_count), .early = true },
 };
 
 /* ---- periodically ---- */
@@ -76,7 +76,6 @@ static int counts_start(struct kbarman_session *session)
 
 	if (!switches && !session->config.count_ns)
 		return 0;
-	check_trace_callback_type_sched_switch(on_sched_switch_count);
 	if (switches)
 		error = kbarman_probes_attach(counts_probes, ARRAY_SIZE(counts_probes),
 					      kbarman_probe_data(session));

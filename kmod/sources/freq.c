@@ -44,26 +44,11 @@ static void on_cpu_idle_miss(void *data, unsigned int cpu, unsigned int state, b
 #endif
 
 static struct kbarman_probe freq_probes[] = {
-	{ .name = "cpu_frequency", .function = on_cpu_frequency },
+	{ KBARMAN_PROBE(cpu_frequency, on_cpu_frequency) },
 #ifdef KBARMAN_HAVE_IDLE_MISS
-	{ .name = "cpu_idle_miss", .function = on_cpu_idle_miss, .optional = true },
+	{ KBARMAN_PROBE(cpu_idle_miss, on_cpu_idle_miss), .optional = true },
 #endif
 };
-
-static int freq_start(struct kbarman_session *session)
-{
-	check_trace_callback_type_cpu_frequency(on_cpu_frequency);
-#ifdef KBARMAN_HAVE_IDLE_MISS
-	check_trace_callback_type_cpu_idle_miss(on_cpu_idle_miss);
-#endif
-	return kbarman_probes_attach(freq_probes, ARRAY_SIZE(freq_probes),
-				     kbarman_probe_data(session));
-}
-
-static void freq_stop(struct kbarman_session *session)
-{
-	kbarman_probes_detach(freq_probes, ARRAY_SIZE(freq_probes), kbarman_probe_data(session));
-}
 
 /* ---- the frequency at the start ---- */
 
@@ -98,7 +83,5 @@ const struct kbarman_source kbarman_source_freq = {
 	.absent = KBARMAN_SOURCE_FREQ,
 	.probes = freq_probes,
 	.nr_probes = ARRAY_SIZE(freq_probes),
-	.start = freq_start,
-	.stop = freq_stop,
 	.cpu_start = freq_cpu_start,
 };

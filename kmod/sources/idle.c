@@ -50,23 +50,16 @@ static notrace void on_cpu_idle(void *data, unsigned int state, unsigned int cpu
 }
 
 static struct kbarman_probe idle_probes[] = {
-	{ .name = "cpu_idle", .function = on_cpu_idle },
+	{ KBARMAN_PROBE(cpu_idle, on_cpu_idle) },
 };
 
-static int idle_start(struct kbarman_session *session)
+/* For the next recording: the probe remembers states before that begins. */
+static void idle_end(struct kbarman_session *session)
 {
 	int cpu;
 
-	check_trace_callback_type_cpu_idle(on_cpu_idle);
 	for_each_possible_cpu(cpu)
 		per_cpu_ptr(session->each, cpu)->idle_told = KBARMAN_IDLE_TOLD_NOTHING;
-	return kbarman_probes_attach(idle_probes, ARRAY_SIZE(idle_probes),
-				     kbarman_probe_data(session));
-}
-
-static void idle_stop(struct kbarman_session *session)
-{
-	kbarman_probes_detach(idle_probes, ARRAY_SIZE(idle_probes), kbarman_probe_data(session));
 }
 
 /*
@@ -88,7 +81,6 @@ const struct kbarman_source kbarman_source_idle = {
 	.absent = KBARMAN_SOURCE_IDLE,
 	.probes = idle_probes,
 	.nr_probes = ARRAY_SIZE(idle_probes),
-	.start = idle_start,
-	.stop = idle_stop,
+	.end = idle_end,
 	.here_begin = idle_here_begin,
 };

@@ -50,10 +50,8 @@ static notrace void on_irq_exit(void *data, int irq, struct irqaction *action, i
 	irq_record(data, BM_KBARMAN_IRQ_EXIT, irq, irq_handlers_behind(action));
 }
 
-#define IRQ_ENTRY_PROBE	{ .name = "irq_handler_entry", .function = on_irq_entry }
-#define IRQ_EXIT_PROBE	{ .name = "irq_handler_exit", .function = on_irq_exit }
-#define IPI_ENTRY_PROBE(ipi)	{ .name = ipi "_entry", .function = on_ipi_entry, .optional = true }
-#define IPI_EXIT_PROBE(ipi)	{ .name = ipi "_exit", .function = on_ipi_exit, .optional = true }
+#define IRQ_ENTRY_PROBE	{ KBARMAN_PROBE(irq_handler_entry, on_irq_entry) }
+#define IRQ_EXIT_PROBE	{ KBARMAN_PROBE(irq_handler_exit, on_irq_exit) }
 
 /* ---- interrupts without a handler there ---- */
 
@@ -89,27 +87,21 @@ static notrace void on_ipi_exit(void *data, int vector)
 	irq_record(data, BM_KBARMAN_IPI_EXIT, irq_ipi_of(vector), 0);
 }
 
+/* All these tracepoints are of one class, and some kernels do not declare all of them. */
+#define IPI_PROBES(ipi)							\
+	{ .name = ipi "_entry", .function = on_ipi_entry, .optional = true },	\
+	{ .name = ipi "_exit", .function = on_ipi_exit, .optional = true }
+
 static struct kbarman_probe irq_probes[] = {
 	IRQ_ENTRY_PROBE,
 	IRQ_EXIT_PROBE,
-	IPI_ENTRY_PROBE("local_timer"),
-	IPI_EXIT_PROBE("local_timer"),
-	IPI_ENTRY_PROBE("reschedule"),
-	IPI_EXIT_PROBE("reschedule"),
-	IPI_ENTRY_PROBE("call_function"),
-	IPI_EXIT_PROBE("call_function"),
-	IPI_ENTRY_PROBE("call_function_single"),
-	IPI_EXIT_PROBE("call_function_single"),
-	IPI_ENTRY_PROBE("irq_work"),
-	IPI_EXIT_PROBE("irq_work"),
+	{ KBARMAN_PROBE(local_timer_entry, on_ipi_entry), .optional = true },
+	{ KBARMAN_PROBE(local_timer_exit, on_ipi_exit), .optional = true },
+	IPI_PROBES("reschedule"),
+	IPI_PROBES("call_function"),
+	IPI_PROBES("call_function_single"),
+	IPI_PROBES("irq_work"),
 };
-
-/* All these tracepoints are of one class. */
-static void irq_check_ipi_types(void)
-{
-	check_trace_callback_type_local_timer_entry(on_ipi_entry);
-	check_trace_callback_type_local_timer_exit(on_ipi_exit);
-}
 #elif defined(CONFIG_ARM64) || defined(CONFIG_ARM)
 #include <trace/events/ipi.h>
 
@@ -146,38 +138,14 @@ static notrace void on_ipi_exit(void *data, const char *reason)
 static struct kbarman_probe irq_probes[] = {
 	IRQ_ENTRY_PROBE,
 	IRQ_EXIT_PROBE,
-	IPI_ENTRY_PROBE("ipi"),
-	IPI_EXIT_PROBE("ipi"),
+	{ KBARMAN_PROBE(ipi_entry, on_ipi_entry), .optional = true },
+	{ KBARMAN_PROBE(ipi_exit, on_ipi_exit), .optional = true },
 };
-
-static void irq_check_ipi_types(void)
-{
-	check_trace_callback_type_ipi_entry(on_ipi_entry);
-	check_trace_callback_type_ipi_exit(on_ipi_exit);
-}
 #else
 static struct kbarman_probe irq_probes[] = { IRQ_ENTRY_PROBE, IRQ_EXIT_PROBE };
-
-static void irq_check_ipi_types(void)
-{
-}
 #endif
 
 /* ---- the source ---- */
-
-static int irq_start(struct kbarman_session *session)
-{
-	check_trace_callback_type_irq_handler_entry(on_irq_entry);
-	check_trace_callback_type_irq_handler_exit(on_irq_exit);
-	irq_check_ipi_types();
-	return kbarman_probes_attach(irq_probes, ARRAY_SIZE(irq_probes),
-				     kbarman_probe_data(session));
-}
-
-static void irq_stop(struct kbarman_session *session)
-{
-	kbarman_probes_detach(irq_probes, ARRAY_SIZE(irq_probes), kbarman_probe_data(session));
-}
 
 const struct kbarman_source kbarman_source_irq = {
 	.name = "irq",
@@ -185,6 +153,4 @@ const struct kbarman_source kbarman_source_irq = {
 	.absent = KBARMAN_SOURCE_IRQ,
 	.probes = irq_probes,
 	.nr_probes = ARRAY_SIZE(irq_probes),
-	.start = irq_start,
-	.stop = irq_stop,
 };

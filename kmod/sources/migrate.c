@@ -28,21 +28,8 @@ static void on_migrate(void *data, struct task_struct *task, int cpu)
 }
 
 static struct kbarman_probe migrate_probes[] = {
-	{ .name = "sched_migrate_task", .function = on_migrate },
+	{ KBARMAN_PROBE(sched_migrate_task, on_migrate) },
 };
-
-static int migrate_start(struct kbarman_session *session)
-{
-	check_trace_callback_type_sched_migrate_task(on_migrate);
-	return kbarman_probes_attach(migrate_probes, ARRAY_SIZE(migrate_probes),
-				     kbarman_probe_data(session));
-}
-
-static void migrate_stop(struct kbarman_session *session)
-{
-	kbarman_probes_detach(migrate_probes, ARRAY_SIZE(migrate_probes),
-			      kbarman_probe_data(session));
-}
 
 const struct kbarman_source kbarman_source_migrate = {
 	.name = "migrate",
@@ -50,6 +37,4 @@ const struct kbarman_source kbarman_source_migrate = {
 	.absent = KBARMAN_SOURCE_MIGRATE,
 	.probes = migrate_probes,
 	.nr_probes = ARRAY_SIZE(migrate_probes),
-	.start = migrate_start,
-	.stop = migrate_stop,
 };

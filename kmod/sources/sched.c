@@ -137,9 +137,9 @@ static notrace void on_sched_switch_chain(void *data, bool preempt, struct task_
 enum { SCHED_ANY, SCHED_CHOSEN, SCHED_CHAIN, SCHED_PROBES };
 
 static struct kbarman_probe sched_probes[SCHED_PROBES] = {
-	[SCHED_ANY] = { .name = "sched_switch", .function = on_sched_switch },
-	[SCHED_CHOSEN] = { .name = "sched_switch", .function = on_sched_switch_chosen },
-	[SCHED_CHAIN] = { .name = "sched_switch", .function = on_sched_switch_chain },
+	[SCHED_ANY] = { KBARMAN_PROBE(sched_switch, on_sched_switch) },
+	[SCHED_CHOSEN] = { KBARMAN_PROBE(sched_switch, on_sched_switch_chosen) },
+	[SCHED_CHAIN] = { KBARMAN_PROBE(sched_switch, on_sched_switch_chain) },
 };
 
 /* The kernel's function that calls the probe. */
@@ -148,11 +148,11 @@ static const void *sched_iterator(void)
 	return sched_probes[SCHED_CHAIN].tracepoint->iterator;
 }
 
-static const struct kbarman_probe *sched_probe(const struct kbarman_session *session)
+static unsigned int sched_group(const struct kbarman_session *session)
 {
 	if (session->config.flags & KBARMAN_CONFIGURE_CHAIN_SWITCH)
-		return &sched_probes[SCHED_CHAIN];
-	return &sched_probes[session->tasks ? SCHED_CHOSEN : SCHED_ANY];
+		return SCHED_CHAIN;
+	return session->tasks ? SCHED_CHOSEN : SCHED_ANY;
 }
 
 /*
@@ -164,19 +164,6 @@ void kbarman_sched_tell_states(struct kbarman_capture *capture)
 	kbarman_header_fact(capture, "states", "I%x,D%x,D%x,S%x,T%x,t%x,P%x,X%x",
 			    TASK_IDLE, TASK_UNINTERRUPTIBLE, FROZEN, TASK_INTERRUPTIBLE,
 			    __TASK_STOPPED, __TASK_TRACED, TASK_PARKED, TASK_DEAD);
-}
-
-static int sched_start(struct kbarman_session *session)
-{
-	check_trace_callback_type_sched_switch(on_sched_switch);
-	check_trace_callback_type_sched_switch(on_sched_switch_chosen);
-	check_trace_callback_type_sched_switch(on_sched_switch_chain);
-	return kbarman_probes_attach(sched_probe(session), 1, kbarman_probe_data(session));
-}
-
-static void sched_stop(struct kbarman_session *session)
-{
-	kbarman_probes_detach(sched_probe(session), 1, kbarman_probe_data(session));
 }
 
 /*
@@ -195,7 +182,7 @@ const struct kbarman_source kbarman_source_sched = {
 	.absent = KBARMAN_SOURCE_SCHED,
 	.probes = sched_probes,
 	.nr_probes = ARRAY_SIZE(sched_probes),
-	.start = sched_start,
-	.stop = sched_stop,
+	.nr_groups = SCHED_PROBES,
+	.group = sched_group,
 	.here_begin = sched_here_begin,
 };

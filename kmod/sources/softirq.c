@@ -47,25 +47,10 @@ static notrace void on_softirq_exit(void *data, unsigned int nr)
 }
 
 static struct kbarman_probe softirq_probes[] = {
-	{ .name = "softirq_raise", .function = on_softirq_raise },
-	{ .name = "softirq_entry", .function = on_softirq_entry },
-	{ .name = "softirq_exit", .function = on_softirq_exit },
+	{ KBARMAN_PROBE(softirq_raise, on_softirq_raise) },
+	{ KBARMAN_PROBE(softirq_entry, on_softirq_entry) },
+	{ KBARMAN_PROBE(softirq_exit, on_softirq_exit) },
 };
-
-static int softirq_start(struct kbarman_session *session)
-{
-	check_trace_callback_type_softirq_raise(on_softirq_raise);
-	check_trace_callback_type_softirq_entry(on_softirq_entry);
-	check_trace_callback_type_softirq_exit(on_softirq_exit);
-	return kbarman_probes_attach(softirq_probes, ARRAY_SIZE(softirq_probes),
-				     kbarman_probe_data(session));
-}
-
-static void softirq_stop(struct kbarman_session *session)
-{
-	kbarman_probes_detach(softirq_probes, ARRAY_SIZE(softirq_probes),
-			      kbarman_probe_data(session));
-}
 
 const struct kbarman_source kbarman_source_softirq = {
 	.name = "softirq",
@@ -73,6 +58,4 @@ const struct kbarman_source kbarman_source_softirq = {
 	.absent = KBARMAN_SOURCE_SOFTIRQ,
 	.probes = softirq_probes,
 	.nr_probes = ARRAY_SIZE(softirq_probes),
-	.start = softirq_start,
-	.stop = softirq_stop,
 };

@@ -196,11 +196,11 @@ static void on_free(void *data, struct task_struct *task)
 }
 
 static struct kbarman_probe task_probes[] = {
-	{ .name = "sched_process_fork", .function = on_fork },
-	{ .name = "task_rename", .function = on_rename },
-	{ .name = "sched_process_exec", .function = on_exec },
-	{ .name = "sched_process_exit", .function = on_task_exit },
-	{ .name = "sched_process_free", .function = on_free },
+	{ KBARMAN_PROBE(sched_process_fork, on_fork) },
+	{ KBARMAN_PROBE(task_rename, on_rename) },
+	{ KBARMAN_PROBE(sched_process_exec, on_exec) },
+	{ KBARMAN_PROBE(sched_process_exit, on_task_exit) },
+	{ KBARMAN_PROBE(sched_process_free, on_free) },
 };
 
 /*
@@ -256,11 +256,6 @@ static void tasks_add_all(struct kbarman_session *session)
 
 static int tasks_start(struct kbarman_session *session)
 {
-	check_trace_callback_type_sched_process_fork(on_fork);
-	check_trace_callback_type_task_rename(on_rename);
-	check_trace_callback_type_sched_process_exec(on_exec);
-	check_trace_callback_type_sched_process_exit(on_task_exit);
-	check_trace_callback_type_sched_process_free(on_free);
 	return kbarman_probes_attach(task_probes, ARRAY_SIZE(task_probes), session);
 }
 

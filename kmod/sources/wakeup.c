@@ -59,32 +59,15 @@ static notrace void on_waking_new_chosen(void *data, struct task_struct *woken)
 
 /* A session attaches the first two or the last two. */
 static struct kbarman_probe wake_probes[] = {
-	{ .name = "sched_waking", .function = on_waking },
-	{ .name = "sched_wakeup_new", .function = on_waking_new },
-	{ .name = "sched_waking", .function = on_waking_chosen },
-	{ .name = "sched_wakeup_new", .function = on_waking_new_chosen },
+	{ KBARMAN_PROBE(sched_waking, on_waking) },
+	{ KBARMAN_PROBE(sched_wakeup_new, on_waking_new) },
+	{ KBARMAN_PROBE(sched_waking, on_waking_chosen) },
+	{ KBARMAN_PROBE(sched_wakeup_new, on_waking_new_chosen) },
 };
 
-#define WAKE_PROBES	(ARRAY_SIZE(wake_probes) / 2)
-
-static const struct kbarman_probe *wake_probes_of(const struct kbarman_session *session)
+static unsigned int wake_group(const struct kbarman_session *session)
 {
-	return &wake_probes[session->tasks ? WAKE_PROBES : 0];
-}
-
-static int wake_start(struct kbarman_session *session)
-{
-	check_trace_callback_type_sched_waking(on_waking);
-	check_trace_callback_type_sched_waking(on_waking_chosen);
-	check_trace_callback_type_sched_wakeup_new(on_waking_new);
-	check_trace_callback_type_sched_wakeup_new(on_waking_new_chosen);
-	return kbarman_probes_attach(wake_probes_of(session), WAKE_PROBES,
-				     kbarman_probe_data(session));
-}
-
-static void wake_stop(struct kbarman_session *session)
-{
-	kbarman_probes_detach(wake_probes_of(session), WAKE_PROBES, kbarman_probe_data(session));
+	return session->tasks ? 1 : 0;
 }
 
 const struct kbarman_source kbarman_source_wake = {
@@ -93,6 +76,6 @@ const struct kbarman_source kbarman_source_wake = {
 	.absent = KBARMAN_SOURCE_WAKE,
 	.probes = wake_probes,
 	.nr_probes = ARRAY_SIZE(wake_probes),
-	.start = wake_start,
-	.stop = wake_stop,
+	.nr_groups = 2,
+	.group = wake_group,
 };
