@@ -271,13 +271,41 @@ def times_of_the_report_are_of_what_is_chosen(tmp):
 
 
 def tables_of_the_report_say_what_they_are_of(tmp):
-    path = make(tmp)
-    text = tap.run("report", "--task", "pair", "--time", ",0.0003", path).stdout
-    for title in "Scheduling by task", "Longest waits", "CPUs", "Idle states":
-        found = re.search(rf"^# {title}[^\n]*\n# only task pair, time ,0.0003(.*)$", text, re.M)
-        assert found, (title, text)
-        assert (found.group(1) == "; here all tasks count") == (title in ("CPUs", "Idle states")), found
-    assert "# only" not in tap.run("report", path).stdout
+    counting, machine = 0, Machine(3).save(os.path.join(tmp, "irq.cap"))
+    for path, task, *options in ((make(tmp), "pair"), (make(tmp), "pair", "-g"),
+                                 (machine, "task15", "--latency"), (machine, "task15", "--irq")):
+        chosen = f"task {task}, time ,0.0003"
+        text = tap.run("report", *options, "--task", task, "--time", ",0.0003", path).stdout
+        head, tables = text.split(f"# only     : {chosen}; the lines above are of the whole capture\n")
+        assert "# lost     : " in head, text
+        for title, line in re.findall(r"^#\n# (\S.*)\n#(.*)\n", tables, re.M):
+            counting += 1
+            if title.startswith("Samples: "):
+                assert f"only those of {chosen} (" in title, (title, text)
+            elif not title.startswith(("No ", "Median and p99")):
+                of_cpus = title.startswith(("CPUs", "Idle states", "Halts", "All time of each CPU"))
+                assert line == f" only {chosen}{'; here all tasks count' if of_cpus else ''}", (title, text)
+        assert "# only" not in tap.run("report", *options, path).stdout
+    assert counting > 15, counting
+
+
+def lines_of_json_say_what_they_are_of(tmp):
+    machine = Machine(3).save(os.path.join(tmp, "irq.cap"))
+    for path, task, options, kind in ((make(tmp), "pair", [], "report"),
+                                      (machine, "task15", ["--latency", "--irq"], "latency")):
+        whole, *rest = ([json.loads(line) for line in
+                         tap.run("report", "-j", *options, *chosen, path).stdout.splitlines()]
+                        for chosen in ([], ["--task", task], ["--time", "0.0005,0.0012"]))
+        assert not {"only", "whole_capture", "all_tasks"} & set(whole[0]), whole[0]
+        for lines, only in zip(rest, (f"task {task}", "time 0.0005,0.0012")):
+            head = lines[0]
+            assert (head["kind"], head["only"]) == (kind, only), head
+            assert {key: head[key] for key in head["whole_capture"] if key in head} == \
+                {key: whole[0][key] for key in head["whole_capture"] if key in whole[0]}, head
+            assert ("all_tasks" in head) == (only == f"task {task}"), head
+        kinds = rest[0][0]["all_tasks"]
+        of_all = [[line for line in lines if line["kind"] in kinds] for lines in (whole, rest[0], rest[1])]
+        assert of_all[0] == of_all[1] != of_all[2] and len(of_all[0]) > CORES, of_all
 
 
 def all_time_of_each_cpu_is_that_of_the_window(tmp):
@@ -368,7 +396,7 @@ def times_of_a_clock_are_those_of_the_recording(tmp):
             done = tap.run(verb, "-j", "--time", time, path, env={**os.environ, "TZ": zone})
             assert done.returncode == 0, (time, done)
             said = [json.loads(line) for line in done.stdout.splitlines()]
-            return [{key: value for key, value in row.items() if key != "filter"} for row in said]
+            return [{key: value for key, value in row.items() if key not in ("filter", "only")} for row in said]
 
         for verb in "script", "report":
             assert lines(verb, text) == lines(verb, same), (verb, zone, text)

@@ -249,11 +249,12 @@ def report_has_what_is_promised(tmp):
     make_report_capture(tmp)
     sort = "task,pid,tid,cpu,mode,image,symbol,line"
     lines = objects("report", "-j", "-g", "--children", "--inline", "--sort", sort, cwd=tmp)
-    lines += objects("report", "-j", "-M", "all", cwd=tmp)
+    lines += objects("report", "-j", "-M", "all", "--tid", "7", cwd=tmp)
     if not any("inlined" in line for line in lines if line["kind"] == "call"):
         raise tap.Skip("this tool or this machine has no libdw")
     os.mkdir(late := os.path.join(tmp, "late"))
     test_latency.full(late)
+    lines += objects("report", "-j", "--latency", "--irq", "--tid", "7", cwd=late)
     lines += objects("report", "-j", "--latency", "--irq", cwd=late) + objects("report", "-j", cwd=late)
     test_critical_path.full(late)
     lines += objects("report", "-j", "--critical-path", "first", cwd=late)

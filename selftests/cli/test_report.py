@@ -195,6 +195,7 @@ def only_the_cpus_that_were_asked_for_are_in_any_table(tmp):
         tables = text[text.index("# CPUs"):]
         assert {line.split()[0] for line in tables.splitlines() if line[0] == " "} == {str(cpu)}, text
     rows, _ = lines(tmp, "-C", "0-1")
+    assert rows[0].pop("only") == "cpu 0-1" and "records" in rows[0].pop("whole_capture"), rows[0]
     assert rows == [{**row} for row in lines(tmp)[0]], rows
 
 

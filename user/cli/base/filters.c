@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/duration.h"
+#include "base/text/json.h"
 #include "cli/base/filters.h"
 
 #define SECONDS_MAX	UINT64_C(1000000000)
@@ -202,6 +203,25 @@ enum filters_taken filters_take(struct filters *filters, int option, const char 
 const struct kb_filter *filters_get(const struct filters *filters)
 {
 	return filters->text ? &filters->how : NULL;
+}
+
+static void put_list(struct kb_json *json, const char *key, const char *const *words)
+{
+	kb_json_array(json, key);
+	for (; *words; words++)
+		kb_json_string(json, NULL, *words);
+	kb_json_array_end(json);
+}
+
+void filters_put_json(const struct filters *filters, struct kb_json *json, const char *const *whole,
+		      const char *const *all_tasks)
+{
+	if (!filters->text)
+		return;
+	kb_json_string(json, "only", filters->text);
+	put_list(json, "whole_capture", whole);
+	if (filters->how.task || filters->how.has_tid)
+		put_list(json, "all_tasks", all_tasks);
 }
 
 void filters_release(struct filters *filters)

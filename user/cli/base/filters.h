@@ -45,6 +45,14 @@ enum filters_taken filters_take(struct filters *filters, int option, const char 
 /* The filter; NULL: no option was given. */
 const struct kb_filter *filters_get(const struct filters *filters);
 
+/*
+ * Adds what was chosen to a line of JSON, and of which keys and kinds it was not asked: @whole are of
+ * the whole capture, @all_tasks of all tasks. Both end with NULL. Nothing if no option was given.
+ */
+struct kb_json;
+void filters_put_json(const struct filters *filters, struct kb_json *json, const char *const *whole,
+		      const char *const *all_tasks);
+
 /* A zeroed struct may be released. */
 void filters_release(struct filters *filters);
 

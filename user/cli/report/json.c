@@ -25,6 +25,17 @@ static void put_fact(const struct report *report, struct kb_json *json, const ch
 		kb_json_string(json, key, value);
 }
 
+static void put_only(const struct report *report, struct kb_json *json)
+{
+	static const char *const whole[] = {
+		"duration_ns", "cpus", "records", "samples", "samples_without_pc", "switches", "halts",
+		"annotations", "custom_counters", "unknown", "lost", "backwards", "missed", "stopped", NULL
+	};
+	static const char *const all_tasks[] = { "cpu", "idle", NULL };
+
+	filters_put_json(&report->filters, json, whole, all_tasks);
+}
+
 static void put_head(const struct report *report, struct kb_json *json)
 {
 	const struct kb_header *header = report->header;
@@ -74,6 +85,7 @@ static void put_head(const struct report *report, struct kb_json *json)
 	kb_json_u64(json, "lost", report->got->losses->lost);
 	kb_json_u64(json, "backwards", report->got->backwards);
 	kb_json_bool(json, "damaged", report->got->damaged);
+	put_only(report, json);
 	kb_json_end(json);
 }
 

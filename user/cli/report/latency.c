@@ -81,6 +81,19 @@ static void put_origin(struct latency *latency, const struct kb_origin *origin, 
 		       kb_origin_name(latency->trace, origin, ticks, text, sizeof(text)));
 }
 
+static void put_only(struct latency *latency)
+{
+	static const char *const whole[] = {
+		"duration_ns", "cpus", "records", "wakeups", "migrations", "interrupts", "softirqs",
+		"lost", "gaps", NULL
+	};
+	static const char *const all_tasks[] = {
+		"halts", "halt_end", "halts_paid", "halt_miss", "cpu_time", NULL
+	};
+
+	filters_put_json(&latency->report->filters, &latency->json, whole, all_tasks);
+}
+
 static void put_head(struct latency *latency)
 {
 	const struct kb_latency *got = latency->got;
@@ -108,6 +121,7 @@ static void put_head(struct latency *latency)
 	kb_json_u64(json, "filtered", got->filtered);
 	kb_json_u64(json, "unsure", got->unsure);
 	kb_json_bool(json, "damaged", got->damaged);
+	put_only(latency);
 	kb_json_end(json);
 }
 

@@ -10,6 +10,9 @@
 
 struct kb_late_waits;
 
+/* What the report was asked for; NULL: the whole capture. */
+const struct kb_filter *kb_latency_filter(const struct kb_latency *latency);
+
 /*
  * Go to the first record of @trace, and read what is needed before: a capture that lacks records is
  * read for its gaps. @take is called with each wait. Returns what kb_latency_create() returns.

@@ -206,6 +206,13 @@ struct kb_text kb_latency_state_name(const struct kb_latency *latency, uint32_t 
 	return kb_idle_states_name(&whole->states, core, state);
 }
 
+const struct kb_filter *kb_latency_filter(const struct kb_latency *latency)
+{
+	const struct latency *whole = (const struct latency *)latency;
+
+	return whole->how.filter ? &whole->wanted.filter : NULL;
+}
+
 void kb_latency_destroy(const struct kb_latency *latency)
 {
 	if (latency)

@@ -231,25 +231,33 @@ static struct kb_late late_of(const struct kb_wakeups *wakeups, const struct tas
 	return late;
 }
 
+/* Is a wait since @since, which ends now, one of those that are asked for? */
+static bool is_wanted(const struct kb_wakeups *wakeups, uint64_t task_id, int64_t since,
+		      const struct kb_walk *walk)
+{
+	const struct kb_wanted *wanted = wakeups->parts.wanted;
+
+	return kb_wanted_cpu(wanted, walk->event.core) && kb_wanted_time(wanted, since) &&
+	       kb_wanted_task(wanted, (uint32_t)task_id, walk->event.timestamp);
+}
+
 /* The wait of @task ends, because it runs. */
 static int end_wait(struct kb_wakeups *wakeups, struct task *task, const struct kb_walk *walk)
 {
-	const struct kb_wanted *wanted = wakeups->parts.wanted;
 	struct kb_late late;
 
 	if (walk->ns < task->there_since)
 		return 0;		/* records that are out of order */
+	if (!is_wanted(wakeups, task->key, task->since, walk)) {
+		wakeups->filtered++;
+		return 0;
+	}
 	if (wakeups->some && !task->recorded) {
 		wakeups->unsure++;
 		return 0;
 	}
 	if (kb_gaps_overlap(wakeups->parts.gaps, task->since, walk->ns)) {
 		wakeups->cut++;
-		return 0;
-	}
-	if (!kb_wanted_cpu(wanted, walk->event.core) || !kb_wanted_time(wanted, task->since) ||
-	    !kb_wanted_task(wanted, (uint32_t)task->key, walk->event.timestamp)) {
-		wakeups->filtered++;
 		return 0;
 	}
 	split(wakeups, task, walk->event.core, walk->ns);
@@ -279,7 +287,7 @@ static int runs(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 	if (task->state == TASK_WOKEN || task->state == TASK_PREEMPTED)
 		ret = end_wait(wakeups, task, walk);
 	else if (task->state == TASK_BLOCKED)
-		wakeups->unexplained++;
+		wakeups->unexplained += is_wanted(wakeups, task->key, task->off_at, walk);
 	task->state = TASK_RUNS;
 	task->woken_early = false;
 	task->core = walk->event.core;

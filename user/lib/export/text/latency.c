@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "analysis/latency/late_waits.h"
 #include "base/options.h"
 #include "export/text/latency_parts.h"
 
@@ -43,10 +44,8 @@ static void put_losses(const struct latency_text *text)
 		text_printf(&text->put, "#            %" PRIu64 " older records were overwritten by "
 			    "newer ones\n", losses->overwritten);
 	if (got->gaps)
-		text_printf(&text->put, "#            in %" PRIu64 " gap%s; %" PRIu64 " wait%s "
-			    "that overlap%s a gap %s left out\n", got->gaps, got->gaps == 1 ? "" : "s",
-			    got->cut, got->cut == 1 ? "" : "s", got->cut == 1 ? "s" : "",
-			    got->cut == 1 ? "is" : "are");
+		text_printf(&text->put, "#            in %" PRIu64 " gap%s\n", got->gaps,
+			    got->gaps == 1 ? "" : "s");
 }
 
 static void put_records(const struct latency_text *text)
@@ -73,7 +72,7 @@ static void put_head(const struct latency_text *text)
 	put_time(text);
 	put_records(text);
 	put_losses(text);
-	put_line(text, "only", text->options.filter);
+	text_put_only(&text->put, text->options.filter);
 }
 
 int kb_latency_text(const struct kb_latency *latency, struct kb_trace *trace,
@@ -87,6 +86,7 @@ int kb_latency_text(const struct kb_latency *latency, struct kb_trace *trace,
 			.barman = kb_trace_barman(trace),
 			.header = kb_trace_header(trace),
 			.tasks = kb_trace_tasks(trace, NULL),
+			.filter = kb_latency_filter(latency),
 		},
 		.got = latency,
 		.trace = trace,
@@ -95,6 +95,7 @@ int kb_latency_text(const struct kb_latency *latency, struct kb_trace *trace,
 
 	if (ret)
 		return ret;
+	text.put.options.filter = text.options.filter;
 	put_head(&text);
 	if (text.options.waits)
 		latency_put_waits(&text);

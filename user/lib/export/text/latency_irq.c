@@ -48,7 +48,7 @@ static void put_from(const struct latency_text *text)
 
 	for (i = 0; i < text->got->nr_from; i++)
 		all += text->got->from[i].ns;
-	text_put_title(&text->put, "From whom interrupts and softirqs took time (times in us)");
+	text_put_chosen(&text->put, "From whom interrupts and softirqs took time (times in us)", false);
 	text_printf(&text->put,
 		    "#        Time        %%    Pieces  Task              Taken by\n#\n");
 	for (i = 0; i < text->got->nr_from; i++) {
@@ -77,8 +77,8 @@ void latency_put_interrupts(const struct latency_text *text)
 		text_put_title(&text->put, "No interrupts and no softirqs");
 		return;
 	}
-	text_put_title(&text->put, "Interrupts and softirqs, without what interrupted them (times "
-		       "in us; share of all time of the CPUs)");
+	text_put_chosen(&text->put, "Interrupts and softirqs, without what interrupted them (times "
+			"in us; share of all time of the CPUs)", false);
 	text_printf(&text->put, "#        Time        %%     Count        Mean     Longest    "
 		    "Raised  Delay mean     longest  Name\n#\n");
 	for (i = 0; i < text->got->nr_interrupts; i++)
@@ -206,7 +206,7 @@ static void put_misses(const struct latency_text *text, const char *title,
 
 	if (!nr)
 		return;
-	text_put_title(&text->put, title);
+	text_put_chosen(&text->put, title, true);
 	text_printf(&text->put,
 		    "#    Off (us)    Length (us)       Since (ms)  Halt, who ended it\n#\n");
 	for (i = 0; i < nr; i++)
@@ -222,7 +222,7 @@ void latency_put_halts(const struct latency_text *text)
 		text_put_title(&text->put, "No idling");
 		return;
 	}
-	text_put_title(&text->put, "Halts, and what ended them (times in us)");
+	text_put_chosen(&text->put, "Halts, and what ended them (times in us)", true);
 	if (!text->got->whats[KB_WHAT_IDLE_MISS])
 		text_printf(&text->put, "# %s\n#\n", has_misses(text) ? why_no_misses(text) :
 			    "The capture does not say which states were too deep or not deep enough.");
@@ -271,8 +271,8 @@ void latency_put_cpus(const struct latency_text *text)
 {
 	uint32_t i;
 
-	text_put_title(&text->put, "All time of each CPU; the columns add up to the first one "
-		       "(times in ms)");
+	text_put_chosen(&text->put, "All time of each CPU; the columns add up to the first one "
+			"(times in ms)", true);
 	text_printf(&text->put, "#     CPU           All         Tasks      Softirqs    Interrupts"
 		    "          IPIs   Idle, awake        Halted          Lost       Unknown\n#\n");
 	for (i = 0; i < text->put.header->max_cores; i++)

@@ -89,7 +89,7 @@ static void put_histogram(const struct latency_text *text, const uint64_t powers
 		last = i;
 		most = most > powers[i] ? most : powers[i];
 	}
-	text_put_title(&text->put, title);
+	text_put_chosen(&text->put, title, false);
 	text_printf(&text->put, "#        From         below     Waits\n#\n");
 	for (i = first; i <= last && i < 64; i++) {
 		text_printf(&text->put, "%13.3f %13.3f  %8" PRIu64 "  ",
@@ -106,7 +106,7 @@ static void put_wakers(const struct latency_text *text)
 {
 	uint32_t i, left_out = 0;
 
-	text_put_title(&text->put, "Waits by who ended them (times in us)");
+	text_put_chosen(&text->put, "Waits by who ended them (times in us)", false);
 	text_printf(&text->put, "#" STATS_HEAD PARTS_HEAD "  Waker\n#\n");
 	for (i = 0; i < text->got->nr_wakers; i++) {
 		const struct kb_latency_waker *waker = &text->got->wakers[i];
@@ -131,8 +131,8 @@ static void put_idle(const struct latency_text *text)
 
 	if (!text->got->nr_idle)
 		return;
-	text_put_title(&text->put, "From a wakeup until the CPU left its halt, by idle state "
-		       "(times in us)");
+	text_put_chosen(&text->put, "From a wakeup until the CPU left its halt, by idle state "
+			"(times in us)", false);
 	text_printf(&text->put, "#" STATS_HEAD "    State\n#\n");
 	for (i = 0; i < text->got->nr_idle; i++) {
 		const struct kb_latency_idle *idle = &text->got->idle[i];
@@ -155,7 +155,7 @@ static void put_behind(const struct latency_text *text)
 
 	if (!text->got->nr_behind)
 		return;
-	text_put_title(&text->put, "What ran on their CPU while tasks waited (times in us)");
+	text_put_chosen(&text->put, "What ran on their CPU while tasks waited (times in us)", false);
 	text_printf(&text->put,
 		    "#        Time        %%    Pieces  Task              What ran\n#\n");
 	for (i = 0; i < text->got->nr_behind; i++) {
@@ -239,7 +239,7 @@ static void put_worst(const struct latency_text *text, const char *title,
 
 	if (!nr)
 		return;
-	text_put_title(&text->put, title);
+	text_put_chosen(&text->put, title, false);
 	text_printf(&text->put, "#   Wait (us)       Since (ms)  Task: what its CPU did (us)\n#\n");
 	for (i = 0; i < nr; i++)
 		put_wait(text, &waits[i]);
@@ -251,6 +251,9 @@ void latency_put_waits(const struct latency_text *text)
 
 	text_printf(&text->put, "#\n# Median and p99 come from histograms: they are at most 3.2%% "
 		    "too high. All other numbers are exact.\n");
+	if (got->cut)
+		text_printf(&text->put, "# %" PRIu64 " wait%s over a gap in the records: these are not in "
+			    "the tables.\n", got->cut, got->cut == 1 ? " goes" : "s go");
 	if (got->unexplained)
 		text_printf(&text->put, "# %" PRIu64 " wait%s of blocked tasks ended without a "
 			    "record of a wakeup: these are not in the tables.\n", got->unexplained,
@@ -259,14 +262,14 @@ void latency_put_waits(const struct latency_text *text)
 		text_printf(&text->put, "# %" PRIu64 " wait%s of tasks that were perhaps recorded "
 			    "in part: these are not in the tables. record -a records all tasks.\n",
 			    got->unsure, got->unsure == 1 ? "" : "s");
-	text_put_title(&text->put, "Woken tasks, from the wakeup until they ran (times in us)");
+	text_put_chosen(&text->put, "Woken tasks, from the wakeup until they ran (times in us)", false);
 	put_tasks(text, false);
 	if (got->woken.count)
 		put_histogram(text, got->woken_powers, "How long woken tasks waited (times in us)");
 	put_worst(text, "The longest waits of woken tasks", got->worst, got->nr_worst);
 	put_wakers(text);
 	put_idle(text);
-	text_put_title(&text->put, "Preempted tasks, until they ran again (times in us)");
+	text_put_chosen(&text->put, "Preempted tasks, until they ran again (times in us)", false);
 	put_tasks(text, true);
 	if (got->preempted.count)
 		put_histogram(text, got->preempted_powers,

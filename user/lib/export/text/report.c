@@ -48,6 +48,7 @@ int kb_report_text(const struct kb_report *report, const struct kb_report_text_o
 		.out = out,
 		.got = report,
 		.how = &reading->how,
+		.filter = reading->how.filter,
 		.trace = reading->trace,
 		.barman = kb_trace_barman(reading->trace),
 		.header = reading->header,
@@ -66,6 +67,8 @@ int kb_report_text(const struct kb_report *report, const struct kb_report_text_o
 	text_put_head(&text);
 	text_put_losses(&text);
 	text_put_stops(&text);
+	text_put_only(&text, text.options.filter);
+	text_put_partial(&text);
 	put_samples(&text);
 	if (report->counts.hot)
 		text_put_task_counts(&text);

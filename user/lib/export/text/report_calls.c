@@ -9,8 +9,8 @@ void text_put_tree(const struct report_text *report, const struct kb_call_tree *
 	char label[512];
 	uint32_t i;
 
-	text_put_title(report,
-		       times ? "Waiting, callers first (times in ms)" : "Calls, callers first");
+	text_put_chosen(report, times ? "Waiting, callers first (times in ms)" : "Calls, callers first",
+			false);
 	text_printf(report, "#     Total       Self  %sTask, and below it functions\n#\n",
 		    times ? "      Time  " : "");
 	for (i = 1; i < tree->nr; i++) {

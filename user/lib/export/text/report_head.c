@@ -242,6 +242,11 @@ void text_put_stops(const struct report_text *report)
 				    seconds_since_start(report, stop->last));
 		text_printf(report, ": %s\n", kb_stop_advice(stop->reason));
 	}
+}
+
+/* Which of the samples that are wanted have no IPC, because counters stood still. */
+void text_put_partial(const struct report_text *report)
+{
 	if (report->got->totals.partial && kb_report_ipc(report->got, NULL, NULL, NULL))
 		text_printf(report,
 			    "#            IPC leaves out %" PRIu64 " of %" PRIu64 " samples: their "

@@ -10,6 +10,7 @@
 void text_put_head(const struct report_text *report);
 void text_put_losses(const struct report_text *report);
 void text_put_stops(const struct report_text *report);
+void text_put_partial(const struct report_text *report);
 
 /* ---- report_samples.c ---- */
 

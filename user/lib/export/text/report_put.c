@@ -57,15 +57,26 @@ void text_put_title(const struct report_text *report, const char *title)
 	text_printf(report, "#\n# %s\n#\n", title);
 }
 
+void text_put_only(const struct report_text *report, const char *only)
+{
+	if (!report->filter || !only)
+		return;
+	text_printf(report, "# only     : ");
+	text_put(report, only, 0);
+	text_printf(report, "; the lines above are of the whole capture\n");
+}
+
 void text_put_chosen(const struct report_text *report, const char *title, bool all_tasks)
 {
-	const struct kb_filter *filter = report->how->filter;
+	const struct kb_filter *filter = report->filter;
 	bool tasks = filter && (filter->task || filter->has_tid);
 
 	text_printf(report, "#\n# %s\n", title);
-	if (filter && report->options.filter)
-		text_printf(report, "# only %s%s\n", report->options.filter,
-			    tasks && all_tasks ? "; here all tasks count" : "");
+	if (filter && report->options.filter) {
+		text_printf(report, "# only ");
+		text_put(report, report->options.filter, 0);
+		text_printf(report, "%s\n", tasks && all_tasks ? "; here all tasks count" : "");
+	}
 	text_printf(report, "#\n");
 }
 

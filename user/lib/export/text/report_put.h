@@ -19,6 +19,7 @@ struct report_text {
 
 	const struct kb_report *got;
 	const struct kb_report_options *how;
+	const struct kb_filter *filter;	/* NULL: the whole capture is wanted */
 	struct kb_trace *trace;
 	const struct kb_barman *barman;
 	const struct kb_header *header;
@@ -44,6 +45,9 @@ void text_put_title(const struct report_text *report, const char *title);
 /* Who ran, woke or interrupted; its name is that of @ticks. */
 void text_put_origin(const struct report_text *report, const struct kb_origin *origin,
 		     uint64_t ticks);
+
+/* The end of the head: @only, what options choose, was not asked of what the head says. */
+void text_put_only(const struct report_text *report, const char *only);
 
 /* The title of a table that is of what options choose; with @all_tasks, that is not by task. */
 void text_put_chosen(const struct report_text *report, const char *title, bool all_tasks);

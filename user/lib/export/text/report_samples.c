@@ -374,7 +374,7 @@ void text_put_task_samples(const struct report_text *report)
 	const struct kb_sample_table *table = &report->got->tasks;
 	uint32_t i;
 
-	text_put_title(report, "Samples by task");
+	text_put_chosen(report, "Samples by task", false);
 	text_printf(report, "#  Overhead   Samples");
 	put_counter_heads(report, counters_of_samples(report));
 	text_printf(report, "      PID      TID  Task\n#\n");
@@ -422,7 +422,7 @@ void text_put_task_counts(const struct report_text *report)
 	uint64_t all = 0, rest;
 	uint32_t i;
 
-	text_put_title(report, "Counters by task");
+	text_put_chosen(report, "Counters by task", false);
 	if (kb_report_has_rotated(report->got))
 		text_printf(report, "# Of counters that took turns: the count of the whole time, how "
 				    "far off it is at most in 95\n# of 100 cases, and for which part "
