@@ -47,8 +47,9 @@ def real_capture():
     return min(viewers.real_captures(), key=os.path.getsize, default=None)
 
 
-def made_capture(path, other=0, **facts):
-    """Those with other numbers are recordings of other times, of one clock."""
+def made_capture(path, other=0, chosen=False, **facts):
+    """Those with other numbers are recordings of other times, of one clock. @chosen: with the task and the
+    times that examples choose."""
     capture = Maker(cores=2, counters=[17], facts={"counter.0.0": "cycles", "tgid.1": "7",
                                                    "command": "./app", **facts})
     capture.task(0, "swapper")
@@ -58,6 +59,11 @@ def made_capture(path, other=0, **facts):
         capture.switch(at % 2, 1000 * (other + 1) + 30 * at, 7 if at % 4 < 2 else 0, blocked=at % 4 > 1, state=1)
         if at % 4 < 2:
             capture.sample(at % 2, 1000 * (other + 1) + 10 + 30 * at, 7, 0x400010, [1000 + at])
+    if chosen:
+        capture.task(8, "xz")
+        for at in 1_250_000_000, 12_750_000_000, 13_500_000_000:
+            capture.switch(0, at, 8)
+            capture.switch(0, at + 1000, 7, blocked=True, state=1)
     return capture.save(path)
 
 
@@ -120,6 +126,8 @@ def prepare(folder, example):
         path = os.path.join(folder, name)
         if "--machines" in example:
             made_capture(path, host=name.removesuffix(".cap"))
+        elif re.search("--(time|task) ", example):
+            made_capture(path, chosen=True)
         elif len(names) > 1:
             made_capture(path, number)
         elif source and "bundle" not in example:     # the names of a capture are on its machine

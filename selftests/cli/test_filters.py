@@ -22,13 +22,13 @@ WAKING = 1
 START = 5000        # ns, of the recording: the first record, as its facts do not say when it began
 # In seconds, for the tool, and in ns.
 TIMES = [("0.0005,0.0012", 500_000, 1_200_000), (",0.0003", 0, 300_000), ("0.001,", 1_000_000, 10**18),
-         ("0,0", 0, 0), ("5,6", 5 * 10**9, 6 * 10**9), ("500us,1.2ms", 500_000, 1_200_000),
+         ("0,0", 0, 0), ("500us,1.2ms", 500_000, 1_200_000),
          (",300000ns", 0, 300_000)]
 Filter = collections.namedtuple("Filter", "options cpus task tid time", defaults=[None] * 4)
 FILTERS = [
-    Filter(("-C", "1"), cpus={1}), Filter(("--cpu", "0,2"), cpus={0, 2}), Filter(("-C", "7"), cpus={7}),
+    Filter(("-C", "1"), cpus={1}), Filter(("--cpu", "0,2"), cpus={0, 2}), Filter(("-C", "1,7"), cpus={1, 7}),
     Filter(("--task", "pair"), task="pair"), Filter(("--task", "task 5"), task="task 5"),
-    Filter(("--task", "nobody"), task="nobody"), Filter(("--tid", "4"), tid=4),
+    Filter(("--tid", "4"), tid=4),
     Filter(("--tid", "2"), tid=2), Filter(("--task", "swapper"), task="swapper"),
     *(Filter(("--time", text), time=(begin, end)) for text, begin, end in TIMES),
     Filter(("-C", "0-1", "--task", "pair", "--time", "0.0005,0.0012"), {0, 1}, "pair", None,
@@ -394,6 +394,9 @@ def times_of_a_clock_are_those_of_the_recording(tmp):
     for zone, text, same in CLOCKS:
         def lines(verb, time, zone=zone):
             done = tap.run(verb, "-j", "--time", time, path, env={**os.environ, "TZ": zone})
+            if same == "5,6":
+                assert done.returncode == 2 and not done.stdout, done
+                return done.stderr
             assert done.returncode == 0, (time, done)
             said = [json.loads(line) for line in done.stdout.splitlines()]
             return [{key: value for key, value in row.items() if key not in ("filter", "only")} for row in said]
@@ -412,6 +415,83 @@ def a_capture_without_a_date_has_no_times_of_a_clock(tmp):
             ("convert", "--to", "heph", "-o", os.path.join(tmp, "x")):
         done = tap.run(*verb, "--time", "10:00,", path)
         assert done.returncode == 2 and "does not say when it was recorded" in done.stderr, (verb, done)
+
+
+# ---- nothing is chosen ----
+
+NOTHING = [
+    (["-C", "7"], "there are no records of the CPUs of --cpu: it has some of 0-2"),
+    (["--cpu", "3,9-12"], "it has some of 0-2"),
+    (["--task", "tsak 5"], "no task is named 'tsak 5': did you mean 'task 5'?"),
+    (["--task", "postgres"], "no task is named 'postgres': it has 'swapper', 'pair', 'task 3', 'task 4', "
+     "'task 5', 'task 6', 'task 7', 'task 8' and others"),
+    (["--tid", "99"], "no task and no process has the number 99"),
+    (["--time", "5,6"], "s long, from 2023-11-14 22:13:20 (local time) on"),
+    # each for itself: the other one is there
+    (["--task", "pair", "-C", "4"], "of --cpu"), (["--tid", "99", "-C", "1"], "the number 99"),
+]
+
+
+def options_that_choose_nothing_say_what_there_is(tmp):
+    path, out = make(tmp), os.path.join(tmp, "out")
+    for verb in (["script"], ["script", "-j"], ["report"], ["report", "-j"], ["diff", path],
+                 *(["convert", "-o", out, "--to", to] for to in (*WHOLE, *STACKS))):
+        for options, said in NOTHING:
+            done = tap.run(*verb, *options, path, env={**os.environ, "TZ": "UTC0"})
+            assert done.returncode == 2 and not done.stdout and said in done.stderr, (verb, options, done)
+            assert path in done.stderr and not os.path.exists(out), (verb, options, done)
+    machine = Machine(3).save(os.path.join(tmp, "irq.cap"))
+    for options in ["--latency"], ["--irq"], ["--critical-path", "task15", "--time", "5,6"]:
+        chosen = [] if "--time" in options else ["--task", "task155"]
+        done = tap.run("report", *options, *chosen, machine)
+        assert done.returncode == 2 and not done.stdout, done
+        assert ("did you mean 'task15'?" if chosen else "in the time of --time") in done.stderr, done
+
+
+def options_that_together_choose_nothing_are_an_answer(tmp):
+    """No task of that name ran on that CPU: that is what was asked."""
+    capture = CaptureWriter(cores=2)
+    capture.task(7, b"here")
+    capture.task(8, b"there")
+    capture.switch(0, BASE + 5, 7)
+    capture.switch(1, BASE + 6, 8)
+    path = capture.save(os.path.join(tmp, "a.cap"))
+    assert not script(path, "--task", "here", "-C", "1")
+    assert script(path, "--task", "here", "-C", "0")
+
+
+def a_task_without_a_row_is_there_if_records_have_it(tmp):
+    """Rows may be lost. And a part of a capture that can't be read may have anything."""
+    capture = CaptureWriter(cores=1)
+    capture.task(7, b"known")
+    capture.switch(0, BASE + 5, 7)
+    capture.switch(0, BASE + 9, 88)
+    path = capture.save(os.path.join(tmp, "a.cap"))
+    assert len(script(path, "--tid", "88")) == len(script(path, "--task", ":88")) == 1
+    with open(path, "rb") as file:
+        whole = file.read()
+    with open(cut := os.path.join(tmp, "cut.cap"), "wb") as file:
+        file.write(whole[:-3])
+    done = tap.run("script", "--tid", "88", cut)
+    assert done.returncode == 1 and "88" not in done.stderr, done
+    with open(path, "rb") as file:
+        assert tap.run("script", "--tid", "99", "-", stdin=file).returncode == 2
+    assert tap.run("script", "--tid", "99", "-", input=whole, text=False).returncode == 0, "a pipe"
+
+
+def diff_names_captures_of_which_nothing_is_chosen(tmp):
+    """A program that is new in B is compared with nothing; the capture of A is named."""
+    one, other = (CaptureWriter(cores=1) for _ in range(2))
+    for capture, name in (one, b"old"), (other, b"new"):
+        capture.task(7, name)
+        capture.switch(0, BASE + 5, 7)
+        capture.switch(0, BASE + 9000, 0)
+    paths = [capture.save(os.path.join(tmp, name)) for capture, name in ((one, "a.cap"), (other, "b.cap"))]
+    done = tap.run("diff", "--task", "new", *paths)
+    assert done.returncode == 0 and done.stderr.count("no task is named 'new'") == 1, done
+    assert paths[0] in done.stderr and paths[1] not in done.stderr, done
+    done = tap.run("diff", "--task", "neither", *paths)
+    assert done.returncode == 2 and not done.stdout and "nothing is left to compare" in done.stderr, done
 
 
 # ---- options ----

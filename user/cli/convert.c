@@ -529,6 +529,10 @@ static int convert(struct convert *c)
 		kb_trace_close(trace);
 		return cli_fail_error(&err);
 	}
+	if (filters_check(&c->filters, trace, c->input)) {
+		kb_trace_close(trace);
+		return CLI_IMPOSSIBLE;
+	}
 	status = (c->connect || c->serve ? to_listener : c->export->adds ? into_directory :
 		  c->export->directory ? to_directory : to_file)(c, trace, &err, &result);
 	cli_progress_end();

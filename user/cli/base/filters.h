@@ -45,6 +45,19 @@ enum filters_taken filters_take(struct filters *filters, int option, const char 
 /* The filter; NULL: no option was given. */
 const struct kb_filter *filters_get(const struct filters *filters);
 
+#define FILTERS_WHY	1024
+
+/*
+ * Whether each option chooses something of @trace, whose first record is next, before and after. Returns
+ * 1; 0 with a sentence in @why; a negative errno with one. A capture that is damaged or that comes from a
+ * pipe may have more than its tables say: it counts as one that has something.
+ */
+int filters_choose(const struct filters *filters, struct kb_trace *trace, const char *path,
+		   char why[FILTERS_WHY]);
+
+/* The same, for a verb that reads one capture: returns CLI_OK, or CLI_IMPOSSIBLE after a message. */
+int filters_check(const struct filters *filters, struct kb_trace *trace, const char *path);
+
 /*
  * Adds what was chosen to a line of JSON, and of which keys and kinds it was not asked: @whole are of
  * the whole capture, @all_tasks of all tasks. Both end with NULL. Nothing if no option was given.

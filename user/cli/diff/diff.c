@@ -88,6 +88,7 @@ struct diff {
 	struct kb_differ *differ;
 	const struct kb_diff *got;
 	bool damaged;
+	unsigned int nr_empty;		/* captures of which options choose nothing */
 };
 
 static double level_of(const struct diff *diff)
@@ -235,10 +236,19 @@ static int add(struct diff *diff, unsigned int i)
 	const struct kb_trace_options how = { .size = sizeof(how), .symbols = &diff->symbols };
 	struct kb_error err = { 0 };
 	struct kb_trace *trace;
+	char why[FILTERS_WHY];
 	int ret;
 
 	if (kb_trace_open(&trace, diff->paths[i], &how, &err))
 		return cli_fail_error(&err);
+	ret = filters_choose(&diff->filters, trace, diff->paths[i], why);
+	if (ret < 1)
+		cli_warn("%s", why);
+	if (ret < 0) {
+		kb_trace_close(trace);
+		return CLI_IMPOSSIBLE;
+	}
+	diff->nr_empty += !ret;
 	ret = kb_differ_add(diff->differ, i >= diff->nr_of_a, trace, &err);
 	if (ret > 0)
 		cli_warn("%s", kb_error_text(&err));
@@ -262,6 +272,8 @@ static int compare(struct diff *diff)
 	cli_progress_end();
 	if (status)
 		return status;
+	if (diff->nr_empty == diff->nr)
+		return cli_fail("nothing is left to compare");
 	return kb_differ_judge(diff->differ, &diff->got, &err) ? cli_fail_error(&err) : CLI_OK;
 }
 

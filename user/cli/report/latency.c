@@ -494,6 +494,8 @@ static int open_latency(struct latency *latency)
 	cli_sandbox_reading(report->path);
 	if (kb_trace_open(&latency->trace, report->path, &options, &err))
 		return cli_fail_error(&err);
+	if (filters_check(&report->filters, latency->trace, report->path))
+		return CLI_IMPOSSIBLE;
 	ret = kb_latency_create(&latency->got, latency->trace, &how, &err);
 	cli_progress_end();
 	if (ret < 0)

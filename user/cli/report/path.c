@@ -97,6 +97,8 @@ static int make(struct report *report, const struct kb_path_options *how, bool j
 
 	if (kb_trace_open(&report->trace, report->path, &options, &err))
 		return cli_fail_error(&err);
+	if (filters_check(&report->filters, report->trace, report->path))
+		return CLI_IMPOSSIBLE;
 	ret = kb_path_create(&path, report->trace, how, &err);
 	cli_progress_end();
 	if (ret < 0)

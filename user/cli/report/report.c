@@ -121,6 +121,8 @@ static int open_report(struct report *report)
 	cli_sandbox_reading(report->path);
 	if (kb_trace_open(&report->trace, report->path, &how, &err))
 		return cli_fail_error(&err);
+	if (filters_check(&report->filters, report->trace, report->path))
+		return CLI_IMPOSSIBLE;
 	ret = kb_report_create(&report->got, report->trace, &report->how, &err);
 	if (ret < 0)
 		return cli_fail_error(&err);

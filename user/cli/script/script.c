@@ -182,6 +182,8 @@ static int run(struct script *script)
 		return status;
 	if (filter && kb_wanted_init(&wanted, script->trace, filter, &err))
 		return cli_fail_error(&err);
+	if (filters_check(&script->filters, script->trace, script->path))
+		return CLI_IMPOSSIBLE;
 	signal(SIGPIPE, SIG_IGN);
 	out = script->line.out;
 	while ((ret = kb_trace_next(script->trace, &walk, &err)) > 0 && !kb_out_error(out))
