@@ -461,7 +461,7 @@ def interrupts_take_time_from_tasks(tmp):
     capture.switch(0, 50 * US, 0)
     save(capture, tmp)
     table = rows(tmp, option="--irq")
-    assert [(i["what"], i["handler"], i["count"], i["duration_ns"], i["longest_ns"])
+    assert [(i["what"], i["handler"], i["count"], i["own_ns"], i["longest_ns"])
             for i in of_kind(table, "interrupt")] == [
         ("softirq", "NET_RX", 1, 6 * US, 6 * US), ("irq", "irq 41", 1, 5 * US, 5 * US),
         ("ipi", "Local timer interrupts", 1, 4 * US, 4 * US), ("irq", "disk", 1, 2 * US, 2 * US),

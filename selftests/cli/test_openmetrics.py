@@ -103,7 +103,7 @@ def expected(path):
     want["idle"] = {(str(row["cpu"]), str(row["idle_state"])): seconds(row["duration_ns"]) for row in halts}
     want["above"] = {(str(row["cpu"]), str(row["idle_state"])): row["above"] for row in halts}
     want["interrupts"] = {(row["what"], row["handler"]): row["count"] for row in handlers}
-    want["interrupt_s"] = {(row["what"], row["handler"]): seconds(row["duration_ns"]) for row in handlers}
+    want["interrupt_s"] = {(row["what"], row["handler"]): seconds(row["own_ns"]) for row in handlers}
     want["modes"] = {(str(row["cpu"]), mode): seconds(row[f"{mode}_ns"]) for row in irq
                      if row["kind"] == "cpu_time"
                      for mode in ("unknown", "lost", "task", "idle", "halt", "softirq", "irq", "ipi")}

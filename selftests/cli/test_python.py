@@ -305,7 +305,7 @@ def interrupts_have_the_times_of_report(tmp):
         count, ns = sums.get((kind, number, name), (0, 0))
         sums[kind, number, name] = count + 1, ns + values["own_ns"]
         assert values["depth"] == (kind == "irq"), values
-    assert sums == {(row["what"], row["id"], row["handler"]): (row["count"], row["duration_ns"])
+    assert sums == {(row["what"], row["id"], row["handler"]): (row["count"], row["own_ns"])
                     for row in report} and len(sums) == 3, (sums, report)
     assert list(part["wakeups"])[0] == (1000, 0, 7, 8, 1, False, "task")
     assert part["wakeups"].about("woken_tid") == "the task that was woken"

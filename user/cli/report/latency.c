@@ -266,7 +266,7 @@ static void put_interrupt(struct latency *latency, const struct kb_interrupt *ro
 	kb_json_begin(json, "interrupt");
 	put_origin(latency, &row->origin, 0, "what", "id", "handler");
 	kb_json_u64(json, "count", row->count);
-	kb_json_u64(json, "duration_ns", row->ns);
+	kb_json_u64(json, "own_ns", row->ns);
 	kb_json_u64(json, "longest_ns", row->longest_ns);
 	if (row->longest_ns) {
 		kb_json_i64(json, "longest_at_ns", row->longest_at);

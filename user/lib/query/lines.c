@@ -71,7 +71,7 @@ static const struct kind {
 	  NAMES "preempted new " ORIGIN "cpu duration_ns at_ns idle_state moves " PARTS "ran others_ns",
 	  "the worst waits for a CPU" },
 	{ "interrupt", KB_QUERY_LATENCY,
-	  "what id handler count duration_ns longest_ns longest_at_ns longest_cpu raised delays delay_ns "
+	  "what id handler count own_ns longest_ns longest_at_ns longest_cpu raised delays delay_ns "
 	  "longest_delay_ns", "handlers of interrupts and softirqs" },
 	{ "interrupt_from", KB_QUERY_LATENCY, "what id handler task duration_ns pieces",
 	  "what they took from whom" },

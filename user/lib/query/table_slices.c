@@ -105,8 +105,9 @@ static void slices_column(struct query_walk *walk, struct sqlite3_context *conte
 			query_put_u64(context, slice->lost);
 		break;
 	case QUERY_slices_reason:
-		if (slice->kind == KB_SLICE_LOST && slice->reason)
-			query_put_text(context, kb_loss_name(slice->reason - 1U));
+		if (slice->kind == KB_SLICE_LOST)
+			query_put_text(context, slice->reason ? kb_loss_name(slice->reason - 1U) :
+				       "unknown");
 		break;
 	default:
 		break;
