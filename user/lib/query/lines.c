@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "query/query_inside.h"
+#include "query/module.h"
 #include "query/query_put.h"
 
 /* ---- the views: kinds and keys of kbarman-json(5) ---- */
@@ -101,45 +101,12 @@ static const struct lines {
 
 /* ---- the lines ---- */
 
-struct aux {
-	struct kb_query *query;
-	enum kb_query_lines which;
-};
-
-struct vtab {
-	struct sql_vtab base;	/* the first member */
-	struct kb_query *query;
-	enum kb_query_lines which;
-};
-
 struct cursor {
-	struct sql_cursor base;	/* the first member */
-	struct vtab *vtab;
-	unsigned int file;
-	const char *line, *end;	/* the current line; end of all lines of the file */
-	size_t length;		/* of the line */
-	char *kind;		/* NULL: any */
-	long long number;
+	struct query_cursor base;	/* the first member; row: the number of the line */
+	const char *line, *end;		/* the current line; end of all lines of the file */
+	size_t length;			/* of the line */
+	char *kind;			/* NULL: any */
 };
-
-static int connect_lines(struct sqlite3 *db, void *aux, int argc, const char *const *argv,
-			 struct sql_vtab **out, char **message)
-{
-	const struct aux *made = aux;
-	struct vtab *vtab;
-	int ret;
-
-	(void)argc;
-	(void)argv;
-	(void)message;
-	ret = query_connect(made->query, db, lines[made->which].name, sizeof(*vtab), out);
-	if (ret)
-		return ret;
-	vtab = (struct vtab *)*out;
-	vtab->query = made->query;
-	vtab->which = made->which;
-	return SQL_OK;
-}
 
 /* The kind, in column 1, is looked at before SQLite sees a line. */
 static int best_index(struct sql_vtab *base, struct sql_index_info *info)
@@ -161,55 +128,36 @@ static int best_index(struct sql_vtab *base, struct sql_index_info *info)
 	return SQL_OK;
 }
 
-static int open_cursor(struct sql_vtab *base, struct sql_cursor **out)
-{
-	struct cursor *cursor = calloc(1, sizeof(*cursor));
-
-	if (!cursor)
-		return SQL_NOMEM;
-	cursor->vtab = (struct vtab *)base;
-	*out = &cursor->base;
-	return SQL_OK;
-}
-
-static int close_cursor(struct sql_cursor *base)
+/* The lines of the current file; made now if nobody has asked before. */
+static int begin(struct query_cursor *base, struct kb_error *err)
 {
 	struct cursor *cursor = (struct cursor *)base;
-
-	free(cursor->kind);
-	free(cursor);
-	return SQL_OK;
-}
-
-/* The lines of the current file; made now if nobody has asked before. */
-static int begin_file(struct cursor *cursor)
-{
-	struct kb_query *query = cursor->vtab->query;
-	struct query_file *file = &query->files[cursor->file];
-	struct kb_out **out = &file->lines[cursor->vtab->which];
-	struct kb_error err = { 0 };
+	enum kb_query_lines which = (enum kb_query_lines)((const struct lines *)
+							  query_told_of(base)->table - lines);
+	struct kb_query *query = query_told_of(base)->query;
+	struct query_file *file = query_file_of(base);
+	struct kb_out **out = &file->lines[which];
 	size_t size;
 	int ret;
 
 	if (!*out) {
-		ret = kb_out_memory(out);
-		if (ret)
-			return SQL_NOMEM;
-		ret = query->make_lines(query->context, cursor->vtab->which, file->trace, *out, &err);
+		if (kb_out_memory(out))
+			return -ENOMEM;
+		ret = query->make_lines(query->context, which, file->trace, *out, err);
 		/* what was read until then looks like a damaged capture */
 		if (query->stop)
 			ret = -EINTR;
 		if (ret) {
 			kb_out_destroy(*out);
 			*out = NULL;
-			err.code = ret;
-			return query_say(&cursor->vtab->base, &err);
+			return ret;
 		}
 	}
 	cursor->line = kb_out_data(*out, &size);
 	cursor->end = cursor->line + size;
 	cursor->length = 0;
-	return SQL_OK;
+	base->row = 0;
+	return 0;
 }
 
 /* {"kind":"KIND",… */
@@ -235,7 +183,7 @@ static bool is_wanted(const struct cursor *cursor)
 }
 
 /* Set the line behind the current one, if the file has one. */
-static bool step(struct cursor *cursor)
+static bool next_line(struct cursor *cursor)
 {
 	const char *at = cursor->line + cursor->length, *newline;
 
@@ -246,56 +194,41 @@ static bool step(struct cursor *cursor)
 	newline = memchr(at, '\n', (size_t)(cursor->end - at));
 	cursor->line = at;
 	cursor->length = (size_t)((newline ? newline : cursor->end) - at);
-	cursor->number++;
+	cursor->base.row++;
 	return true;
 }
 
-static int find_line(struct cursor *cursor)
-{
-	for (;;) {
-		while (step(cursor))
-			if (is_wanted(cursor))
-				return SQL_OK;
-		cursor->line = cursor->end = NULL;
-		if (cursor->file + 1 >= cursor->vtab->query->nr_files)
-			return SQL_OK;
-		cursor->file++;
-		int ret = begin_file(cursor);
-
-		if (ret)
-			return ret;
-	}
-}
-
-static int filter(struct sql_cursor *base, int number, const char *text, int argc,
-		  struct sqlite3_value **argv)
+static int step(struct query_cursor *base, struct kb_error *err)
 {
 	struct cursor *cursor = (struct cursor *)base;
-	int ret;
 
-	(void)number;
-	(void)text;
+	(void)err;
+	while (next_line(cursor))
+		if (is_wanted(cursor))
+			return 1;
+	return 0;
+}
+
+static int ask(struct query_cursor *base, const char *plan, int argc, struct sqlite3_value **argv,
+	       struct kb_error *err)
+{
+	struct cursor *cursor = (struct cursor *)base;
+
+	(void)plan;
+	(void)err;
 	free(cursor->kind);
 	cursor->kind = NULL;
 	if (argc && kb_sql.value_type(argv[0]) == SQL_TEXT) {
 		cursor->kind = strdup((const char *)kb_sql.value_text(argv[0]));
 		if (!cursor->kind)
-			return SQL_NOMEM;
+			return -ENOMEM;
 	}
-	cursor->file = 0;
-	cursor->number = 0;
-	ret = begin_file(cursor);
-	return ret ? ret : find_line(cursor);
+	return 0;
 }
 
-static int next(struct sql_cursor *base)
+static void end(struct query_cursor *base)
 {
-	return find_line((struct cursor *)base);
-}
-
-static int eof(struct sql_cursor *base)
-{
-	return !((struct cursor *)base)->line;
+	free(((struct cursor *)base)->kind);
 }
 
 static int column(struct sql_cursor *base, struct sqlite3_context *context, int i)
@@ -305,7 +238,7 @@ static int column(struct sql_cursor *base, struct sqlite3_context *context, int 
 	const char *kind;
 
 	if (i == 0) {
-		query_put_i64(context, cursor->file + 1);
+		query_put_i64(context, cursor->base.file + 1);
 	} else if (i == 1) {
 		kind = kind_of(cursor, &length);
 		query_put_copy(context, kind, length);
@@ -315,23 +248,13 @@ static int column(struct sql_cursor *base, struct sqlite3_context *context, int 
 	return SQL_OK;
 }
 
-static int rowid(struct sql_cursor *base, long long *id)
-{
-	*id = ((struct cursor *)base)->number;
-	return SQL_OK;
-}
-
-static const struct sql_module module = {
-	.connect = connect_lines,
-	.best_index = best_index,
-	.disconnect = query_disconnect,
-	.open = open_cursor,
-	.close = close_cursor,
-	.filter = filter,
-	.next = next,
-	.eof = eof,
-	.column = column,
-	.rowid = rowid,
+static const struct query_kind kind_of_lines = {
+	.cursor_bytes = sizeof(struct cursor),
+	.ask = ask,
+	.begin = begin,
+	.step = step,
+	.end = end,
+	.module = QUERY_MODULE(best_index, column, query_rowid),
 };
 
 /* ---- all of them ---- */
@@ -367,18 +290,13 @@ static int add_view(struct kb_query *query, const struct kind *kind, struct kb_e
 
 int query_add_lines(struct kb_query *query, struct kb_error *err)
 {
-	struct aux *aux = query->make_lines ? calloc(KB_QUERY_LINES, sizeof(*aux)) : NULL;
 	int ret = 0;
 
 	if (!query->make_lines)
 		return 0;
-	if (!aux)
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	query->lines_aux = aux;
-	for (unsigned int i = 0; i < KB_QUERY_LINES && !ret; i++, aux++) {
-		*aux = (struct aux){ .query = query, .which = (enum kb_query_lines)i };
-		ret = query_add_module(query, lines[i].name, COLUMNS, lines[i].what, &module, aux, err);
-	}
+	for (unsigned int i = 0; i < KB_QUERY_LINES && !ret; i++)
+		ret = query_add_table(query, &kind_of_lines, &lines[i], lines[i].name, COLUMNS,
+				      lines[i].what, err);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds) && !ret; i++)
 		ret = add_view(query, &kinds[i], err);
 	return ret;

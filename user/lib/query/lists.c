@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The virtual tables over the header of captures: rows that are known before a record is read. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/array.h"
-#include "query/query_inside.h"
+#include "query/module.h"
 #include "query/query_put.h"
 
 struct list {
@@ -262,157 +259,66 @@ static const struct list lists[] = {
 	{ &query_columns_losses, losses_count, losses_column },
 };
 
-/* ---- the module ---- */
-
-struct aux {
-	struct kb_query *query;
-	const struct list *list;
-};
-
-struct vtab {
-	struct sql_vtab base;	/* the first member */
-	struct kb_query *query;
-	const struct list *list;
-};
+/* ---- the tables ---- */
 
 struct cursor {
-	struct sql_cursor base;	/* the first member */
-	struct vtab *vtab;
-	unsigned int file;
-	uint32_t row, nr;	/* of the file */
+	struct query_cursor base;	/* the first member */
+	uint32_t nr;			/* rows of the file */
 };
-
-static int connect_list(struct sqlite3 *db, void *aux, int argc, const char *const *argv,
-			struct sql_vtab **out, char **message)
-{
-	const struct aux *made = aux;
-	struct vtab *vtab;
-	int ret;
-
-	(void)argc;
-	(void)argv;
-	(void)message;
-	ret = query_connect(made->query, db, made->list->is->name, sizeof(*vtab), out);
-	if (ret)
-		return ret;
-	vtab = (struct vtab *)*out;
-	vtab->query = made->query;
-	vtab->list = made->list;
-	return SQL_OK;
-}
 
 static int best_index(struct sql_vtab *base, struct sql_index_info *info)
 {
-	const struct vtab *vtab = (const struct vtab *)base;
+	const struct query_told *told = ((const struct query_vtab *)base)->told;
+	const struct list *list = told->table;
 
 	info->rows = 0;
-	for (unsigned int i = 0; i < vtab->query->nr_files; i++)
-		info->rows += vtab->list->count(&vtab->query->files[i]);
+	for (unsigned int i = 0; i < told->query->nr_files; i++)
+		info->rows += list->count(&told->query->files[i]);
 	info->cost = (double)info->rows * 10 + 10;
 	return SQL_OK;
 }
 
-static int open_cursor(struct sql_vtab *base, struct sql_cursor **out)
+static const struct list *list_of(const struct query_cursor *cursor)
 {
-	struct cursor *cursor = calloc(1, sizeof(*cursor));
-
-	if (!cursor)
-		return SQL_NOMEM;
-	cursor->vtab = (struct vtab *)base;
-	*out = &cursor->base;
-	return SQL_OK;
+	return query_told_of(cursor)->table;
 }
 
-static int close_cursor(struct sql_cursor *base)
+static int begin(struct query_cursor *base, struct kb_error *err)
 {
-	free(base);
-	return SQL_OK;
+	(void)err;
+	base->row = UINT64_MAX;
+	((struct cursor *)base)->nr = list_of(base)->count(query_file_of(base));
+	return 0;
 }
 
-/* Go to the next file that has a row, from the current one on. */
-static int find_row(struct cursor *cursor)
+static int step(struct query_cursor *base, struct kb_error *err)
 {
-	const struct kb_query *query = cursor->vtab->query;
-
-	while (cursor->row >= cursor->nr && cursor->file + 1 < query->nr_files) {
-		cursor->row = 0;
-		cursor->nr = cursor->vtab->list->count(&query->files[++cursor->file]);
-	}
-	return SQL_OK;
-}
-
-static int filter(struct sql_cursor *base, int number, const char *text, int argc,
-		  struct sqlite3_value **argv)
-{
-	struct cursor *cursor = (struct cursor *)base;
-
-	(void)number;
-	(void)text;
-	(void)argc;
-	(void)argv;
-	cursor->file = 0;
-	cursor->row = 0;
-	cursor->nr = cursor->vtab->list->count(&cursor->vtab->query->files[0]);
-	return find_row(cursor);
-}
-
-static int next(struct sql_cursor *base)
-{
-	struct cursor *cursor = (struct cursor *)base;
-
-	cursor->row++;
-	return find_row(cursor);
-}
-
-static int eof(struct sql_cursor *base)
-{
-	const struct cursor *cursor = (const struct cursor *)base;
-
-	return cursor->row >= cursor->nr;
+	(void)err;
+	return ++base->row < ((const struct cursor *)base)->nr;
 }
 
 static int column(struct sql_cursor *base, struct sqlite3_context *context, int i)
 {
-	const struct cursor *cursor = (const struct cursor *)base;
+	const struct query_cursor *cursor = (const struct query_cursor *)base;
 
-	cursor->vtab->list->column(&cursor->vtab->query->files[cursor->file], context, cursor->row,
-			     i + QUERY_COMMONS);
+	list_of(cursor)->column(query_file_of(cursor), context, (uint32_t)cursor->row,
+				i + QUERY_COMMONS);
 	return SQL_OK;
 }
 
-static int rowid(struct sql_cursor *base, long long *id)
-{
-	const struct cursor *cursor = (const struct cursor *)base;
-
-	*id = (long long)cursor->file << 32 | cursor->row;
-	return SQL_OK;
-}
-
-static const struct sql_module module = {
-	.connect = connect_list,
-	.best_index = best_index,
-	.disconnect = query_disconnect,
-	.open = open_cursor,
-	.close = close_cursor,
-	.filter = filter,
-	.next = next,
-	.eof = eof,
-	.column = column,
-	.rowid = rowid,
+static const struct query_kind kind = {
+	.cursor_bytes = sizeof(struct cursor),
+	.begin = begin,
+	.step = step,
+	.module = QUERY_MODULE(best_index, column, query_rowid),
 };
 
 int query_add_lists(struct kb_query *query, struct kb_error *err)
 {
-	struct aux *aux = calloc(ARRAY_SIZE(lists), sizeof(*aux));
 	int ret = 0;
 
-	if (!aux)
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	query->list_aux = aux;
-	for (size_t i = 0; i < ARRAY_SIZE(lists) && !ret; i++, aux++) {
-		*aux = (struct aux){ .query = query, .list = &lists[i] };
-		ret = query_add_module(query, lists[i].is->name, lists[i].is->columns + 2,
-				       lists[i].is->what, &module, aux, err);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(lists) && !ret; i++)
+		ret = query_add_table(query, &kind, &lists[i], lists[i].is->name,
+				      lists[i].is->columns + 2, lists[i].is->what, err);
 	return ret;
 }

@@ -155,10 +155,6 @@ void kb_query_close(struct kb_query *query)
 		query_file_close(&query->files[i]);
 	for (unsigned int i = 0; i < query->nr_tables; i++)
 		free(query->tables[i].declaration);
-	free(query->tables);
-	free(query->aux);
-	free(query->list_aux);
-	free(query->lines_aux);
 	free(query->measures);
 	free(query->files);
 	free(query);

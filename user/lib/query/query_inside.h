@@ -8,6 +8,7 @@
 #include "query/sqlite.h"
 
 #define QUERY_MEASURES	64U	/* counters that have a column in samples */
+#define QUERY_TABLES	32U	/* there are not so many */
 
 /* A counter that has a column of its own. */
 struct query_measure {
@@ -26,36 +27,15 @@ struct kb_query {
 	struct query_measure *measures;
 	unsigned int nr_measures;
 
-	void *aux, *list_aux, *lines_aux;			/* what connect() of the tables gets */
 	struct query_told {
 		char *declaration;
 		const char *name, *what;
-	} *tables;				/* those of kb_query_table() */
+		struct kb_query *query;
+		const struct query_kind *kind;	/* see module.h */
+		const void *table;		/* which one of that kind */
+	} tables[QUERY_TABLES];			/* those of kb_query_table() */
 	unsigned int nr_tables;
-	uint32_t max_tables;
 };
-
-/*
- * Make table @name with these columns. @aux is what connect() gets. Returns 0 or a negative errno
- * and @err.
- */
-int query_add_module(struct kb_query *query, const char *name, const char *columns,
-		     const char *what, const struct sql_module *module, void *aux,
-		     struct kb_error *err);
-
-/* The declaration of @name, as query_add_module() had it. NULL: there is none. */
-const char *query_declaration(const struct kb_query *query, const char *name);
-
-/*
- * For connect(): declare table @name, and make what SQLite has of it: @size bytes of 0, which begin
- * with a struct sql_vtab and which query_disconnect() frees. Returns a number of SQLite's.
- */
-int query_connect(const struct kb_query *query, struct sqlite3 *db, const char *name, size_t size,
-		  struct sql_vtab **out);
-int query_disconnect(struct sql_vtab *vtab);
-
-/* Give SQLite an error with the text of @err. Returns what the method of the table returns. */
-int query_say(struct sql_vtab *vtab, const struct kb_error *err);
 
 /* Add all tables of a kind. 0 or a negative errno and @err. */
 int query_add_walks(struct kb_query *query, struct kb_error *err);

@@ -7,5 +7,5 @@
 #define COLUMN(table, column, sql, arrow, about)	QUERY_IF_##sql(", " #column " " #sql)
 #define MADE(table, column, sql, arrow, how, from, about) QUERY_IF_##sql(", " #column " " #sql)
 #define OLD_QUERY(table, old, sql)			", " #old " " #sql " HIDDEN"
-#define END(table)					};
+#define END(table)					, QUERY_COLUMNS_OF_##table };
 #include "query/query_list.h"

@@ -18,6 +18,7 @@ enum query_common {
 struct query_columns {
 	const char *name, *what;	/* of the table: a sentence */
 	const char *columns;		/* its own, each after a comma: ", next_tid INTEGER" … */
+	int nr_columns;			/* with those that all tables over records begin with */
 };
 
 /* What has no columns of its own in SQL. */
@@ -33,7 +34,7 @@ struct query_columns {
 #define COLUMN(table, column, sql, arrow, about)	QUERY_IF_##sql(QUERY_##table##_##column,)
 #define MADE(table, column, sql, arrow, how, from, about) QUERY_IF_##sql(QUERY_##table##_##column,)
 #define OLD_QUERY(table, old, sql)			QUERY_##table##_##old,
-#define END(table)					};
+#define END(table)					QUERY_COLUMNS_OF_##table };
 #include "query/query_list.h"
 
 #endif

@@ -9,46 +9,17 @@
 
 #include <kbarman/path.h>
 
-#include "query/query_inside.h"
+#include "query/module.h"
 #include "query/query_put.h"
 
-struct vtab {
-	struct sql_vtab base;	/* the first member */
-	struct kb_query *query;
-};
-
 struct cursor {
-	struct sql_cursor base;	/* the first member */
+	struct query_cursor base;	/* the first member */
 	char *of;
-	unsigned int file;
+	struct query_file *from;	/* of the path */
 	struct kb_trace *trace;		/* NULL: there is no path */
 	const struct kb_path *path;
-	uint64_t row;
 	bool found;			/* in this file or one before */
 };
-
-static struct kb_query *query_of(const struct cursor *cursor)
-{
-	return ((const struct vtab *)cursor->base.vtab)->query;
-}
-
-static struct query_file *file_of(const struct cursor *cursor)
-{
-	return &query_of(cursor)->files[cursor->file];
-}
-
-static int connect_path(struct sqlite3 *db, void *aux, int argc, const char *const *argv,
-			struct sql_vtab **out, char **message)
-{
-	int ret = query_connect(aux, db, "critical_path", sizeof(struct vtab), out);
-
-	(void)argc;
-	(void)argv;
-	(void)message;
-	if (!ret)
-		((struct vtab *)*out)->query = aux;
-	return ret;
-}
 
 static int best_index(struct sql_vtab *base, struct sql_index_info *info)
 {
@@ -69,48 +40,38 @@ static int best_index(struct sql_vtab *base, struct sql_index_info *info)
 	return SQL_OK;
 }
 
-static int open_cursor(struct sql_vtab *base, struct sql_cursor **out)
-{
-	struct cursor *cursor = calloc(1, sizeof(*cursor));
-
-	(void)base;
-	if (!cursor)
-		return SQL_NOMEM;
-	*out = &cursor->base;
-	return SQL_OK;
-}
-
 static void leave_file(struct cursor *cursor)
 {
 	kb_path_destroy(cursor->path);
 	cursor->path = NULL;
 	if (cursor->trace)
-		query_file_done(file_of(cursor), cursor->trace);
+		query_file_done(cursor->from, cursor->trace);
 	cursor->trace = NULL;
-	cursor->row = 0;
 }
 
-static int close_cursor(struct sql_cursor *base)
+static void end(struct query_cursor *base)
 {
 	struct cursor *cursor = (struct cursor *)base;
 
 	leave_file(cursor);
 	free(cursor->of);
-	free(cursor);
-	return SQL_OK;
 }
 
 /* Make the path in the current file. Returns 0, also if there is none, or a negative errno. */
-static int make_path(struct cursor *cursor, struct kb_error *err)
+static int begin(struct query_cursor *base, struct kb_error *err)
 {
 	struct kb_path_options how = { .size = sizeof(how) };
-	struct query_file *file = file_of(cursor);
+	struct cursor *cursor = (struct cursor *)base;
+	struct query_file *file = query_file_of(base);
 	char *text = strdup(cursor->of);
 	int ret;
 
+	leave_file(cursor);
 	if (!text)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	kb_path_parse(&how, text);
+	cursor->from = file;
+	base->row = UINT64_MAX;
 	cursor->trace = query_file_walk(file, err);
 	ret = cursor->trace ? kb_path_create(&cursor->path, cursor->trace, &how, err) : err->code;
 	free(text);
@@ -119,66 +80,34 @@ static int make_path(struct cursor *cursor, struct kb_error *err)
 	if (ret > 0)
 		file->damage = *err;
 	cursor->found |= ret >= 0;
-	return ret >= 0 || ret == -ENOENT ? 0 : ret;
+	/* that there is none is said when all files were asked */
+	if (ret == -ENOENT && (cursor->found || base->file + 1 < query_told_of(base)->query->nr_files))
+		return 0;
+	return ret < 0 ? ret : 0;
 }
 
-static bool has_row(const struct cursor *cursor)
+static int step(struct query_cursor *base, struct kb_error *err)
 {
-	return cursor->path && cursor->row < cursor->path->nr;
+	const struct cursor *cursor = (const struct cursor *)base;
+
+	(void)err;
+	return cursor->path && ++base->row < cursor->path->nr;
 }
 
-/* Go to the next file that has a link, from the current one on. */
-static int find_row(struct cursor *cursor)
-{
-	struct kb_error err = { 0 };
-	int ret;
-
-	while (!has_row(cursor) && cursor->file + 1 < query_of(cursor)->nr_files) {
-		leave_file(cursor);
-		cursor->file++;
-		ret = make_path(cursor, &err);
-		if (ret)
-			return query_say(cursor->base.vtab, &err);
-	}
-	if (!cursor->found)		/* as the path of the last file says */
-		return query_say(cursor->base.vtab, &err);
-	return SQL_OK;
-}
-
-static int filter(struct sql_cursor *base, int number, const char *plan, int argc,
-		  struct sqlite3_value **argv)
+static int ask(struct query_cursor *base, const char *plan, int argc, struct sqlite3_value **argv,
+	       struct kb_error *err)
 {
 	struct cursor *cursor = (struct cursor *)base;
 	const char *of = argc ? (const char *)kb_sql.value_text(argv[0]) : NULL;
-	struct kb_error err = { 0 };
 
-	(void)number;
 	(void)plan;
-	leave_file(cursor);
 	free(cursor->of);
 	cursor->of = of ? strdup(of) : NULL;
-	cursor->file = 0;
 	cursor->found = false;
-	if (!cursor->of)
-		kb_error_set(&err, of ? -ENOMEM : -EINVAL, KB_NO_OFFSET, "say which path: "
-			     "critical_path('TASK') or critical_path('FROM..UNTIL'), with a task's "
-			     "name or number, or the texts of two marks");
-	else if (!make_path(cursor, &err) && (cursor->found || query_of(cursor)->nr_files > 1))
-		return find_row(cursor);
-	return query_say(base->vtab, &err);
-}
-
-static int next(struct sql_cursor *base)
-{
-	struct cursor *cursor = (struct cursor *)base;
-
-	cursor->row++;
-	return find_row(cursor);
-}
-
-static int eof(struct sql_cursor *base)
-{
-	return !has_row((const struct cursor *)base);
+	return cursor->of ? 0 :
+	       kb_error_set(err, of ? -ENOMEM : -EINVAL, KB_NO_OFFSET, "say which path: "
+			    "critical_path('TASK') or critical_path('FROM..UNTIL'), with a task's "
+			    "name or number, or the texts of two marks");
 }
 
 static void put_by(const struct cursor *cursor, struct sqlite3_context *context,
@@ -194,7 +123,7 @@ static void put_by(const struct cursor *cursor, struct sqlite3_context *context,
 		if (link->by.id != KB_ORIGIN_ANY)
 			query_put_u64(context, link->by.id);
 	} else {
-		kb_origin_name(file_of(cursor)->trace, &link->by, link->ticks, name, sizeof(name));
+		kb_origin_name(cursor->from->trace, &link->by, link->ticks, name, sizeof(name));
 		query_put_copy(context, name, strlen(name));
 	}
 }
@@ -202,8 +131,8 @@ static void put_by(const struct cursor *cursor, struct sqlite3_context *context,
 static int column(struct sql_cursor *base, struct sqlite3_context *context, int i)
 {
 	const struct cursor *cursor = (const struct cursor *)base;
-	const struct kb_link *link = &cursor->path->links[cursor->row];
-	struct query_file *file = file_of(cursor);
+	const struct kb_link *link = &cursor->path->links[cursor->base.row];
+	struct query_file *file = cursor->from;
 
 	i += QUERY_COMMONS;
 	switch (i) {
@@ -245,30 +174,18 @@ static int column(struct sql_cursor *base, struct sqlite3_context *context, int 
 	return SQL_OK;
 }
 
-static int rowid(struct sql_cursor *base, long long *id)
-{
-	const struct cursor *cursor = (const struct cursor *)base;
-
-	*id = (long long)((uint64_t)cursor->file << 32 | cursor->row);
-	return SQL_OK;
-}
-
-static const struct sql_module module = {
-	.connect = connect_path,
-	.best_index = best_index,
-	.disconnect = query_disconnect,
-	.open = open_cursor,
-	.close = close_cursor,
-	.filter = filter,
-	.next = next,
-	.eof = eof,
-	.column = column,
-	.rowid = rowid,
+static const struct query_kind kind = {
+	.cursor_bytes = sizeof(struct cursor),
+	.ask = ask,
+	.begin = begin,
+	.step = step,
+	.end = end,
+	.module = QUERY_MODULE(best_index, column, query_rowid),
 };
 
 int query_add_path(struct kb_query *query, struct kb_error *err)
 {
 	const struct query_columns *is = &query_columns_critical_path;
 
-	return query_add_module(query, is->name, is->columns + 2, is->what, &module, query, err);
+	return query_add_table(query, &kind, NULL, is->name, is->columns + 2, is->what, err);
 }

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* The virtual tables over records: which rows SQLite asks for, and a cursor over them. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/array.h"
+#include "query/module.h"
 #include "query/query_put.h"
 #include "query/walks.h"
 
 #define RECORD_BYTES	32.0	/* of most records */
-
-/* What connect() gets. */
-struct aux {
-	struct kb_query *query;
-	const struct query_table *table;
-};
 
 static const struct query_table *const tables[] = {
 	&query_records, &query_switches, &query_slices, &query_waits, &query_samples, &query_frames,
@@ -21,71 +15,12 @@ static const struct query_table *const tables[] = {
 	&query_marks, &query_series, &query_details,
 };
 
-/* They live as long as the tool: a query has them all. */
-struct vtab {
-	struct sql_vtab base;	/* the first member */
-	struct kb_query *query;
-	const struct query_table *table;
-	int nr_columns;		/* in front of those of counters */
-	double rows;		/* records of all files, about */
-	uint32_t cores;
-};
-
 struct cursor {
-	struct sql_cursor base;	/* the first member */
-	struct vtab *vtab;
+	struct query_cursor base;	/* the first member */
 	struct query_bounds bounds;
-	struct query_walk walk;	/* trace NULL: none is open */
-	unsigned int file;	/* the next one */
-	bool eof;
+	struct query_walk walk;		/* trace NULL: none is open */
+	bool skips;			/* no row of the current file is wanted; the walk may be resumed */
 };
-
-/* ---- connect ---- */
-
-static int count_columns(const char *columns)
-{
-	int nr = QUERY_COMMONS;
-
-	for (; *columns; columns++)
-		nr += *columns == ',';
-	return nr;
-}
-
-static void estimate(struct vtab *vtab)
-{
-	for (unsigned int i = 0; i < vtab->query->nr_files; i++) {
-		const struct query_file *file = &vtab->query->files[i];
-		const struct kb_barman *barman = kb_trace_barman(file->trace);
-
-		if (barman->source.size != KB_SOURCE_SIZE_UNKNOWN)
-			vtab->rows += (double)barman->source.size / RECORD_BYTES;
-		vtab->cores += file->header->max_cores;
-	}
-	if (vtab->query->nr_files)
-		vtab->cores /= vtab->query->nr_files;
-	vtab->cores++;
-}
-
-static int connect_table(struct sqlite3 *db, void *aux, int argc, const char *const *argv,
-			 struct sql_vtab **out, char **message)
-{
-	const struct aux *made = aux;
-	struct vtab *vtab;
-	int ret;
-
-	(void)argc;
-	(void)argv;
-	(void)message;
-	ret = query_connect(made->query, db, made->table->is->name, sizeof(*vtab), out);
-	if (ret)
-		return ret;
-	vtab = (struct vtab *)*out;
-	vtab->query = made->query;
-	vtab->table = made->table;
-	vtab->nr_columns = count_columns(made->table->is->columns);
-	estimate(vtab);
-	return SQL_OK;
-}
 
 /* ---- which rows ---- */
 
@@ -128,15 +63,38 @@ static char letter(const struct sql_index_info *info, int i)
 	}
 }
 
-/* What a constraint leaves of the rows, and of the work. */
-static void weigh(const struct vtab *vtab, char what, double *rows, double *work)
+/* Records of all files, about. */
+static double records_of(const struct kb_query *query)
 {
-	bool seeks = vtab->table->seeks;
+	double records = 0;
+
+	for (unsigned int i = 0; i < query->nr_files; i++) {
+		uint64_t size = kb_trace_barman(query->files[i].trace)->source.size;
+
+		if (size != KB_SOURCE_SIZE_UNKNOWN)
+			records += (double)size / RECORD_BYTES;
+	}
+	return records;
+}
+
+static uint32_t cores_of(const struct kb_query *query)
+{
+	uint32_t cores = 0;
+
+	for (unsigned int i = 0; i < query->nr_files; i++)
+		cores += query->files[i].header->max_cores;
+	return cores / query->nr_files + 1;
+}
+
+/* What a constraint leaves of the rows, and of the work. */
+static void weigh(const struct query_told *told, char what, double *rows, double *work)
+{
+	bool seeks = ((const struct query_table *)told->table)->seeks;
 
 	switch (what) {
 	case 'f':
-		*rows /= vtab->query->nr_files;
-		*work /= vtab->query->nr_files;
+		*rows /= told->query->nr_files;
+		*work /= told->query->nr_files;
 		break;
 	case 'r':
 	case '=':
@@ -150,7 +108,7 @@ static void weigh(const struct vtab *vtab, char what, double *rows, double *work
 		*work /= seeks ? 4 : 1;
 		break;
 	case 'c':
-		*rows /= vtab->cores;
+		*rows /= cores_of(told->query);
 		break;
 	default:
 		*rows /= 16;
@@ -160,8 +118,8 @@ static void weigh(const struct vtab *vtab, char what, double *rows, double *work
 
 static int best_index(struct sql_vtab *base, struct sql_index_info *info)
 {
-	const struct vtab *vtab = (const struct vtab *)base;
-	double rows = vtab->rows + 10, work = rows;
+	const struct query_told *told = ((const struct query_vtab *)base)->told;
+	double rows = records_of(told->query) + 10, work = rows;
 	char *text = kb_sql.malloc64((uint64_t)info->nr_constraints + 1);
 	int nr = 0;
 
@@ -172,7 +130,7 @@ static int best_index(struct sql_vtab *base, struct sql_index_info *info)
 
 		if (!what)
 			continue;
-		weigh(vtab, what, &rows, &work);
+		weigh(told, what, &rows, &work);
 		text[nr++] = what;
 		info->usage[i].argument = nr;
 	}
@@ -244,100 +202,49 @@ static void bound(struct query_bounds *bounds, char what, struct sqlite3_value *
 
 /* ---- the cursor ---- */
 
-static int open_cursor(struct sql_vtab *base, struct sql_cursor **out)
-{
-	struct cursor *cursor = calloc(1, sizeof(*cursor));
-
-	if (!cursor)
-		return SQL_NOMEM;
-	cursor->vtab = (struct vtab *)base;
-	cursor->eof = true;
-	*out = &cursor->base;
-	return SQL_OK;
-}
-
-static int close_cursor(struct sql_cursor *base)
+static int begin(struct query_cursor *base, struct kb_error *err)
 {
 	struct cursor *cursor = (struct cursor *)base;
 
-	query_walk_end(&cursor->walk);
-	free(cursor);
-	return SQL_OK;
-}
-
-/* The walk of the next file; sets eof if there is none. */
-static int next_file(struct cursor *cursor, struct kb_error *err)
-{
-	struct kb_query *query = cursor->vtab->query;
-	const struct query_bounds *bounds = &cursor->bounds;
-
-	while (cursor->file < query->nr_files && bounds->has_file && cursor->file != bounds->file)
-		cursor->file++;
-	if (cursor->file >= query->nr_files) {
-		cursor->eof = true;	/* the walk stays: it may be resumed */
+	cursor->skips = cursor->bounds.nothing ||
+			(cursor->bounds.has_file && base->file != cursor->bounds.file);
+	if (cursor->skips)
 		return 0;
-	}
 	query_walk_end(&cursor->walk);
-	return query_walk_begin(&cursor->walk, cursor->vtab->table, &query->files[cursor->file++],
-				bounds, err);
+	return query_walk_begin(&cursor->walk, query_told_of(base)->table, query_file_of(base),
+				&cursor->bounds, err);
 }
 
-static int next_row(struct cursor *cursor)
-{
-	struct kb_error err = { 0 };
-	int ret;
-
-	while (!cursor->eof) {
-		ret = query_walk_next(&cursor->walk, &err);
-		if (kb_likely(ret > 0))
-			return SQL_OK;
-		if (!ret)
-			ret = next_file(cursor, &err);
-		if (ret < 0) {
-			err.code = ret;
-			return query_say(&cursor->vtab->base, &err);
-		}
-	}
-	return SQL_OK;
-}
-
-static int filter(struct sql_cursor *base, int number, const char *text, int argc,
-		  struct sqlite3_value **argv)
+static int step(struct query_cursor *base, struct kb_error *err)
 {
 	struct cursor *cursor = (struct cursor *)base;
-	struct kb_error err = { 0 };
-	int ret;
 
-	(void)number;
+	return cursor->skips ? 0 : query_walk_next(&cursor->walk, err);
+}
+
+static int ask(struct query_cursor *base, const char *plan, int argc, struct sqlite3_value **argv,
+	       struct kb_error *err)
+{
+	struct cursor *cursor = (struct cursor *)base;
+	unsigned int nr_files = query_told_of(base)->query->nr_files;
+
+	(void)err;
 	cursor->bounds = (struct query_bounds){ .from = INT64_MIN, .until = INT64_MAX };
 	for (int i = 0; i < argc; i++)
-		bound(&cursor->bounds, text[i], argv[i]);
-	cursor->eof = cursor->bounds.nothing;
-	if (cursor->eof)
-		return SQL_OK;
+		bound(&cursor->bounds, plan[i], argv[i]);
 	/* one file is the only one that can be meant; if another one was asked for, it has no rows */
-	if (cursor->vtab->query->nr_files == 1)
-		cursor->bounds.has_file = true;
-	if (cursor->walk.trace && cursor->bounds.has_file &&
-	    query_walk_resume(&cursor->walk, &cursor->bounds))
-		return next_row(cursor);
-	cursor->file = 0;
-	ret = next_file(cursor, &err);
-	if (ret < 0) {
-		err.code = ret;
-		return query_say(&cursor->vtab->base, &err);
-	}
-	return next_row(cursor);
+	cursor->bounds.has_file |= nr_files == 1;
+	if (cursor->bounds.has_file && cursor->bounds.file < nr_files)
+		base->file = cursor->bounds.file;
+	if (cursor->bounds.nothing || !cursor->walk.trace || !cursor->bounds.has_file)
+		return 0;
+	cursor->skips = false;
+	return query_walk_resume(&cursor->walk, &cursor->bounds);
 }
 
-static int next(struct sql_cursor *base)
+static void end(struct query_cursor *base)
 {
-	return next_row((struct cursor *)base);
-}
-
-static int eof(struct sql_cursor *base)
-{
-	return ((struct cursor *)base)->eof;
+	query_walk_end(&((struct cursor *)base)->walk);
 }
 
 /* A counter in the current record; false: it has no value there. */
@@ -359,16 +266,20 @@ static bool measure_of(const struct query_walk *walk, const struct query_measure
 
 static int column(struct sql_cursor *base, struct sqlite3_context *context, int i)
 {
-	struct cursor *cursor = (struct cursor *)base;
-	struct vtab *vtab = cursor->vtab;
+	struct query_walk *walk = &((struct cursor *)base)->walk;
+	const struct query_table *table = walk->table;
+	const struct query_measure *measures;
 	uint64_t value;
 
-	if (i < QUERY_COMMONS)
-		query_walk_common(&cursor->walk, context, i);
-	else if (i < vtab->nr_columns)
-		vtab->table->column(&cursor->walk, context, i);
-	else if (measure_of(&cursor->walk, &vtab->query->measures[i - vtab->nr_columns], &value))
-		query_put_u64(context, value);
+	if (i < QUERY_COMMONS) {
+		query_walk_common(walk, context, i);
+	} else if (i < table->is->nr_columns) {
+		table->column(walk, context, i);
+	} else {
+		measures = query_told_of((struct query_cursor *)base)->query->measures;
+		if (measure_of(walk, &measures[i - table->is->nr_columns], &value))
+			query_put_u64(context, value);
+	}
 	return SQL_OK;
 }
 
@@ -378,17 +289,13 @@ static int rowid(struct sql_cursor *base, long long *id)
 	return SQL_OK;
 }
 
-static const struct sql_module module = {
-	.connect = connect_table,
-	.best_index = best_index,
-	.disconnect = query_disconnect,
-	.open = open_cursor,
-	.close = close_cursor,
-	.filter = filter,
-	.next = next,
-	.eof = eof,
-	.column = column,
-	.rowid = rowid,
+static const struct query_kind kind = {
+	.cursor_bytes = sizeof(struct cursor),
+	.ask = ask,
+	.begin = begin,
+	.step = step,
+	.end = end,
+	.module = QUERY_MODULE(best_index, column, rowid),
 };
 
 /* ---- all of them ---- */
@@ -424,9 +331,8 @@ static int put_measures(struct kb_query *query, const char *columns, struct kb_o
 	return kb_out_error(out);
 }
 
-static int add_table(struct kb_query *query, struct aux *aux, struct kb_error *err)
+static int add_table(struct kb_query *query, const struct query_table *table, struct kb_error *err)
 {
-	const struct query_table *table = aux->table;
 	struct kb_out *out;
 	size_t size;
 	int ret;
@@ -438,8 +344,8 @@ static int add_table(struct kb_query *query, struct aux *aux, struct kb_error *e
 		put_measures(query, table->is->columns, out);
 	kb_out_bytes(out, "", 1);
 	ret = kb_out_error(out) ? kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory") :
-	      query_add_module(query, table->is->name, kb_out_data(out, &size), table->is->what, &module,
-			       aux, err);
+	      query_add_table(query, &kind, table, table->is->name, kb_out_data(out, &size),
+			      table->is->what, err);
 	kb_out_destroy(out);
 	return ret;
 }
@@ -448,14 +354,7 @@ int query_add_walks(struct kb_query *query, struct kb_error *err)
 {
 	int ret = 0;
 
-	query->aux = calloc(ARRAY_SIZE(tables), sizeof(struct aux));
-	if (!query->aux)
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	for (size_t i = 0; i < ARRAY_SIZE(tables) && !ret; i++) {
-		struct aux *aux = (struct aux *)query->aux + i;
-
-		*aux = (struct aux){ .query = query, .table = tables[i] };
-		ret = add_table(query, aux, err);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(tables) && !ret; i++)
+		ret = add_table(query, tables[i], err);
 	return ret;
 }
