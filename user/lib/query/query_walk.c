@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <stdlib.h>
 
 #include "query/query_put.h"
 #include "query/query_walk.h"
@@ -73,7 +74,10 @@ int query_walk_begin(struct query_walk *walk, const struct query_table *table,
 	if (!walk->trace)
 		return err->code ? err->code : -ENOMEM;
 	walk->event = &walk->trace->walk.event;
-	ret = table->begin ? table->begin(walk, err) : 0;
+	walk->state = calloc(1, table->state_bytes + 1);
+	ret = walk->state ? 0 : -ENOMEM;
+	if (!ret && table->begin)
+		ret = table->begin(walk, err);
 	if (!ret && may_seek(walk))
 		ret = seek(walk, err);
 	if (ret)
@@ -109,8 +113,9 @@ void query_walk_end(struct query_walk *walk)
 {
 	if (!walk->trace)
 		return;
-	if (walk->table->end)
+	if (walk->table->end && walk->state)
 		walk->table->end(walk);
+	free(walk->state);
 	query_file_done(walk->file, walk->trace);
 	walk->trace = NULL;
 	walk->state = NULL;

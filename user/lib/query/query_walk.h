@@ -21,7 +21,9 @@ struct query_table {
 	bool begins;		/* at_ns is when a row began, which is before its record */
 	bool measures;		/* a column for each counter follows */
 
-	/* All but column() may be NULL. begin() sets walk->state, which end() frees; 0 or -errno. */
+	size_t state_bytes;	/* of walk->state; zeros, before begin() */
+
+	/* All but column() may be NULL. begin() returns 0 or -errno; end() is called in either case. */
 	int (*begin)(struct query_walk *walk, struct kb_error *err);
 	void (*end)(struct query_walk *walk);
 	/* The number of rows of the record, or a negative errno. NULL: one. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* How late tasks ran, one by one: the waits that `kbarman report --latency` adds up. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "analysis/latency/late_waits.h"
 #include "analysis/time/origin.h"
@@ -25,11 +24,8 @@ static int take(void *context, const struct kb_late *late)
 
 static int delays_begin(struct query_walk *walk, struct kb_error *err)
 {
-	struct delays *delays = calloc(1, sizeof(*delays));
+	struct delays *delays = walk->state;
 
-	walk->state = delays;
-	if (!delays)
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return kb_late_waits_create(&delays->waits, walk->trace, take, delays, err);
 }
 
@@ -37,9 +33,7 @@ static void delays_end(struct query_walk *walk)
 {
 	struct delays *delays = walk->state;
 
-	if (delays)
-		kb_late_waits_destroy(delays->waits);
-	free(delays);
+	kb_late_waits_destroy(delays->waits);
 }
 
 static int delays_rows(struct query_walk *walk)
@@ -135,6 +129,7 @@ const struct query_table query_delays = {
 	.types = ~0U,
 	.follows = true,
 	.begins = true,
+	.state_bytes = sizeof(struct delays),
 	.begin = delays_begin,
 	.end = delays_end,
 	.rows = delays_rows,

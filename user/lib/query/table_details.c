@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What values of kbarman's own series are about: wakeups, migrations, frequencies and others. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include <kbarman/tiles.h>
 
@@ -9,11 +8,6 @@
 #include "analysis/time/task_cpus.h"
 #include "query/query_put.h"
 #include "query/walks.h"
-
-static int out_of_memory(struct kb_error *err)
-{
-	return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-}
 
 static uint8_t what_of(const struct query_walk *walk)
 {
@@ -77,11 +71,9 @@ struct migrations {
 
 static int migrations_begin(struct query_walk *walk, struct kb_error *err)
 {
-	struct migrations *migrations = calloc(1, sizeof(*migrations));
+	struct migrations *migrations = walk->state;
 
-	walk->state = migrations;
-	if (!migrations)
-		return out_of_memory(err);
+	(void)err;
 	kb_task_cpus_init(&migrations->cpus);
 	return 0;
 }
@@ -90,9 +82,7 @@ static void migrations_end(struct query_walk *walk)
 {
 	struct migrations *migrations = walk->state;
 
-	if (migrations)
-		kb_task_cpus_release(&migrations->cpus);
-	free(migrations);
+	kb_task_cpus_release(&migrations->cpus);
 }
 
 static int migrations_rows(struct query_walk *walk)
@@ -126,6 +116,7 @@ static void migrations_column(struct query_walk *walk, struct sqlite3_context *c
 const struct query_table query_migrations = {
 	.is = &query_columns_migrations,
 	.types = ~0U,
+	.state_bytes = sizeof(struct migrations),
 	.begin = migrations_begin,
 	.end = migrations_end,
 	.rows = migrations_rows,
@@ -182,21 +173,16 @@ struct interrupts {
 
 static int interrupts_begin(struct query_walk *walk, struct kb_error *err)
 {
-	struct interrupts *interrupts = calloc(1, sizeof(*interrupts));
+	struct interrupts *interrupts = walk->state;
 
-	walk->state = interrupts;
-	if (!interrupts || kb_tiles_create(&interrupts->tiles, walk->trace, err))
-		return out_of_memory(err);
-	return 0;
+	return kb_tiles_create(&interrupts->tiles, walk->trace, err);
 }
 
 static void interrupts_end(struct query_walk *walk)
 {
 	struct interrupts *interrupts = walk->state;
 
-	if (interrupts)
-		kb_tiles_destroy(interrupts->tiles);
-	free(interrupts);
+	kb_tiles_destroy(interrupts->tiles);
 }
 
 static int interrupts_rows(struct query_walk *walk)
@@ -268,6 +254,7 @@ const struct query_table query_interrupts = {
 	.types = ~0U,
 	.follows = true,
 	.begins = true,
+	.state_bytes = sizeof(struct interrupts),
 	.begin = interrupts_begin,
 	.end = interrupts_end,
 	.rows = interrupts_rows,

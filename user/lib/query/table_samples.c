@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Samples, their counters, and the frames of the call chains of samples and switches. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include <kbarman/chain.h>
 
@@ -71,22 +70,15 @@ static int create_carry(struct query_walk *walk, struct weights *weights)
 
 static int weights_begin(struct query_walk *walk, struct kb_error *err)
 {
-	struct weights *weights = calloc(1, sizeof(*weights));
-
-	walk->state = weights;
-	if (!weights || (kb_barman_fact(walk->trace->barman, "counts") &&
-			 create_carry(walk, weights)))
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	return 0;
+	(void)err;
+	return kb_barman_fact(walk->trace->barman, "counts") ? create_carry(walk, walk->state) : 0;
 }
 
 static void weights_end(struct query_walk *walk)
 {
 	struct weights *weights = walk->state;
 
-	if (weights)
-		kb_carry_destroy(weights->carry);
-	free(weights);
+	kb_carry_destroy(weights->carry);
 }
 
 static uint64_t first_of(const struct kb_event *event)
@@ -167,6 +159,7 @@ const struct query_table query_samples = {
 	.seeks = true,
 	.readings = true,
 	.measures = true,
+	.state_bytes = sizeof(struct weights),
 	.begin = weights_begin,
 	.end = weights_end,
 	.rows = samples_rows,
@@ -273,6 +266,7 @@ const struct query_table query_frames = {
 	.follows = true,
 	.seeks = true,
 	.readings = true,
+	.state_bytes = sizeof(struct weights),
 	.begin = weights_begin,
 	.end = weights_end,
 	.rows = frames_rows,

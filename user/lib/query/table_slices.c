@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What each CPU did when, and the waits between the runs of a task. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include <kbarman/losses.h>
 
@@ -10,11 +9,6 @@
 #include "query/query_put.h"
 #include "query/walks.h"
 
-static int out_of_memory(struct kb_error *err)
-{
-	return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-}
-
 /* ---- slices ---- */
 
 static const struct kb_slice *slice_of(const struct query_walk *walk)
@@ -22,17 +16,6 @@ static const struct kb_slice *slice_of(const struct query_walk *walk)
 	const struct kb_slice *last = walk->state;
 
 	return walk->behind ? last : &walk->trace->walk.slices[walk->number];
-}
-
-static int slices_begin(struct query_walk *walk, struct kb_error *err)
-{
-	walk->state = calloc(1, sizeof(struct kb_slice));
-	return walk->state ? 0 : out_of_memory(err);
-}
-
-static void slices_end(struct query_walk *walk)
-{
-	free(walk->state);
 }
 
 static int slices_rows(struct query_walk *walk)
@@ -120,8 +103,7 @@ const struct query_table query_slices = {
 	.follows = true,
 	.seeks = true,
 	.begins = true,
-	.begin = slices_begin,
-	.end = slices_end,
+	.state_bytes = sizeof(struct kb_slice),
 	.rows = slices_rows,
 	.rest = slices_rest,
 	.place = slices_place,
@@ -174,13 +156,11 @@ static int leave(struct waits *waits, const struct kb_event *event, const struct
 
 static int waits_begin(struct query_walk *walk, struct kb_error *err)
 {
-	struct waits *waits = calloc(1, sizeof(*waits));
+	struct waits *waits = walk->state;
 
-	walk->state = waits;
-	if (waits)
-		kb_table_init(&waits->left, sizeof(struct left), 1);
-	if (!waits || kb_sched_create(&waits->sched, walk->file->header->max_cores, err))
-		return out_of_memory(err);
+	kb_table_init(&waits->left, sizeof(struct left), 1);
+	if (kb_sched_create(&waits->sched, walk->file->header->max_cores, err))
+		return -ENOMEM;
 	kb_sched_on_wait(waits->sched, take_wait, waits);
 	return 0;
 }
@@ -189,11 +169,8 @@ static void waits_end(struct query_walk *walk)
 {
 	struct waits *waits = walk->state;
 
-	if (waits) {
-		kb_sched_destroy(waits->sched);
-		kb_table_release(&waits->left);
-	}
-	free(waits);
+	kb_sched_destroy(waits->sched);
+	kb_table_release(&waits->left);
 }
 
 static int waits_rows(struct query_walk *walk)
@@ -271,6 +248,7 @@ const struct query_table query_waits = {
 	.types = ~0U,
 	.follows = true,
 	.begins = true,
+	.state_bytes = sizeof(struct waits),
 	.begin = waits_begin,
 	.end = waits_end,
 	.rows = waits_rows,
