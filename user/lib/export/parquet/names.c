@@ -11,10 +11,13 @@
 
 /* ---- names ---- */
 
+/* A row for each name: its key is the hash of the text, and a number for texts of one hash. */
+#define KEY_WORDS	2U
+
 void kb_name_pool_init(struct kb_name_pool *pool)
 {
 	*pool = (struct kb_name_pool) { 0 };
-	pool->seed = kb_hash_seed(pool);
+	kb_table_init(&pool->rows, KEY_WORDS * sizeof(uint64_t), KEY_WORDS);
 }
 
 void kb_name_pool_release(struct kb_name_pool *pool)
@@ -22,13 +25,7 @@ void kb_name_pool_release(struct kb_name_pool *pool)
 	for (uint32_t i = 0; i < pool->nr; i++)
 		free((char *)pool->texts[i].data);
 	free(pool->texts);
-	free(pool->slots);
-}
-
-static uint32_t slot_of(const struct kb_name_pool *pool, struct kb_text name)
-{
-	return (uint32_t)kb_hash_bytes(pool->seed, name.data, name.length) &
-	       (pool->nr_slots - 1);
+	kb_table_release(&pool->rows);
 }
 
 static bool same(struct kb_text one, struct kb_text other)
@@ -37,46 +34,34 @@ static bool same(struct kb_text one, struct kb_text other)
 	       (!one.length || memcmp(one.data, other.data, one.length) == 0);
 }
 
-static bool enlarge(struct kb_name_pool *pool)
+/* Keep a copy of @name, the next one. */
+static bool keep(struct kb_name_pool *pool, struct kb_text name)
 {
-	uint32_t nr_slots = pool->nr_slots ? pool->nr_slots * 2 : 256;
-	uint32_t *slots = nr_slots ? calloc(nr_slots, sizeof(*slots)) : NULL;
+	char *copy = malloc(name.length + 1);
 
-	if (!slots)
+	if (!copy || !KB_ARRAY_ROOM(pool->texts, pool->max, pool->nr + 1U)) {
+		free(copy);
 		return false;
-	free(pool->slots);
-	pool->slots = slots;
-	pool->nr_slots = nr_slots;
-	for (uint32_t i = 0; i < pool->nr; i++) {
-		uint32_t at = slot_of(pool, pool->texts[i]);
-
-		while (slots[at])
-			at = (at + 1) & (nr_slots - 1);
-		slots[at] = i + 1;
 	}
+	if (name.length)
+		memcpy(copy, name.data, name.length);
+	pool->texts[pool->nr++] = (struct kb_text) { copy, name.length };
 	return true;
 }
 
 uint32_t kb_name_pool_add(struct kb_name_pool *pool, struct kb_text name)
 {
-	uint32_t at;
-	char *copy;
+	uint64_t key[KEY_WORDS] = { kb_hash_bytes(pool->rows.seed, name.data, name.length), 0 };
 
-	if (pool->nr * 2 >= pool->nr_slots && !enlarge(pool))
-		return KB_NAME_NONE;
-	for (at = slot_of(pool, name); pool->slots[at]; at = (at + 1) & (pool->nr_slots - 1))
-		if (same(pool->texts[pool->slots[at] - 1], name))
-			return pool->slots[at] - 1;
-	copy = malloc(name.length + 1);
-	if (!copy || !KB_ARRAY_ROOM(pool->texts, pool->max, pool->nr + 1U)) {
-		free(copy);
-		return KB_NAME_NONE;
+	for (;; key[1]++) {
+		uint32_t row = kb_table_number(&pool->rows, key, kb_table_hash(&pool->rows, key));
+
+		/* a row without a text is one for whose text there was no memory */
+		if (row == KB_TABLE_NONE || row > pool->nr || (row == pool->nr && !keep(pool, name)))
+			return KB_NAME_NONE;
+		if (same(pool->texts[row], name))
+			return row;
 	}
-	if (name.length)
-		memcpy(copy, name.data, name.length);
-	pool->texts[pool->nr] = (struct kb_text) { copy, name.length };
-	pool->slots[at] = ++pool->nr;
-	return pool->nr - 1;
 }
 
 /* ---- tasks ---- */

@@ -15,9 +15,7 @@ struct kb_name_pool {
 	struct kb_text *texts;		/* by number */
 	uint32_t nr;
 	size_t max;
-	uint32_t *slots;		/* number + 1, 0 = free; a power of two of them */
-	uint32_t nr_slots;
-	uint64_t seed;
+	struct kb_table rows;		/* to find them */
 };
 
 void kb_name_pool_init(struct kb_name_pool *pool);
