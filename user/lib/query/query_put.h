@@ -9,6 +9,7 @@
 
 #include <kbarman/text.h>
 
+#include "analysis/columns/tables.h"
 #include "query/sqlite.h"
 
 static inline void query_put_i64(struct sqlite3_context *context, int64_t value)
@@ -44,6 +45,19 @@ static inline void query_put_kb_text(struct sqlite3_context *context, struct kb_
 	if (text.length)
 		query_put_copy(context, text.data, text.length);
 }
+
+/* The word of @number in a column of words, as Arrow has it: the last one is that of what has none. */
+static inline void query_put_word(struct sqlite3_context *context, uint32_t table, uint32_t column,
+				  uint32_t number)
+{
+	uint32_t nr;
+	const struct kb_column *of = &kb_columns_tables(&nr)[table].columns[column];
+
+	query_put_text(context, of->words[number < of->nr_words ? number : of->nr_words - 1]);
+}
+
+#define QUERY_PUT_WORD(context, table, column, number)	\
+	query_put_word(context, KB_TABLE_##table, KB_AT_##table##_##column, number)
 
 /* Addresses are texts, as in the JSON of reports: half of them have no place in SQLite's numbers. */
 static inline void query_put_address(struct sqlite3_context *context, uint64_t address)

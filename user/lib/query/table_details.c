@@ -2,8 +2,7 @@
 /* What values of kbarman's own series are about: wakeups, migrations, frequencies and others. */
 #include <errno.h>
 
-#include <kbarman/tiles.h>
-
+#include "analysis/time/handlers.h"
 #include "analysis/time/origin.h"
 #include "analysis/time/task_cpus.h"
 #include "query/query_put.h"
@@ -47,7 +46,7 @@ static void wakeups_column(struct query_walk *walk, struct sqlite3_context *cont
 		query_put_i64(context, what_of(walk) == KB_WHAT_WAKING_NEW);
 		break;
 	case QUERY_wakeups_context:
-		query_put_text(context, kb_context_name(event->custom_counter.context));
+		QUERY_PUT_WORD(context, wakeups, context, event->custom_counter.context);
 		break;
 	default:
 		put_task(walk, context, i, QUERY_wakeups_woken_tid);
@@ -136,7 +135,7 @@ static void details_column(struct query_walk *walk, struct sqlite3_context *cont
 
 	switch (i) {
 	case QUERY_details_what:
-		query_put_text(context, kb_what_name(what_of(walk)));
+		QUERY_PUT_WORD(context, details, what, what_of(walk));
 		break;
 	case QUERY_details_about_id:
 		query_put_u64(context, event->custom_counter.id);
@@ -145,7 +144,7 @@ static void details_column(struct query_walk *walk, struct sqlite3_context *cont
 		query_put_u64(context, event->custom_counter.cpu);
 		break;
 	case QUERY_details_context:
-		query_put_text(context, kb_context_name(event->custom_counter.context));
+		QUERY_PUT_WORD(context, details, context, event->custom_counter.context);
 		break;
 	case QUERY_details_value:
 		query_put_u64(context, event->custom_counter.value);
@@ -165,83 +164,79 @@ const struct query_table query_details = {
 
 /* ---- interrupts ---- */
 
-/* The handler that the record ends. */
 struct interrupts {
-	struct kb_tiles *tiles;
-	struct kb_tile ended[KB_TILES_MOST];
+	struct kb_handlers handlers;
+	struct kb_handler ended;	/* that the record ends */
 };
 
 static int interrupts_begin(struct query_walk *walk, struct kb_error *err)
 {
 	struct interrupts *interrupts = walk->state;
 
-	return kb_tiles_create(&interrupts->tiles, walk->trace, err);
+	(void)err;
+	return kb_handlers_init(&interrupts->handlers, walk->trace);
 }
 
 static void interrupts_end(struct query_walk *walk)
 {
 	struct interrupts *interrupts = walk->state;
 
-	kb_tiles_destroy(interrupts->tiles);
+	kb_handlers_release(&interrupts->handlers);
 }
 
 static int interrupts_rows(struct query_walk *walk)
 {
 	struct interrupts *interrupts = walk->state;
-	int nr = kb_tiles_feed(interrupts->tiles, &walk->trace->walk, interrupts->ended), found = 0;
 
-	for (int i = 0; i < nr; i++)
-		if (interrupts->ended[i].ends && kb_origin_interrupts(interrupts->ended[i].kind))
-			interrupts->ended[found++] = interrupts->ended[i];
-	return nr < 0 ? nr : found;
+	return kb_handlers_feed(&interrupts->handlers, &walk->trace->walk, &interrupts->ended);
 }
 
-static const struct kb_tile *interrupt_of(const struct query_walk *walk)
+static const struct kb_handler *handler_of(const struct query_walk *walk)
 {
 	const struct interrupts *interrupts = walk->state;
 
-	return &interrupts->ended[walk->number];
+	return &interrupts->ended;
 }
 
 static void interrupts_place(struct query_walk *walk)
 {
-	const struct kb_tile *tile = interrupt_of(walk);
+	const struct kb_handler *handler = handler_of(walk);
 
 	walk->row = (struct query_row){
-		.ticks = walk->event->timestamp,
-		.at = tile->began,
-		.core = tile->core,
-		.task_id = tile->task_id,
-		.has_task = tile->has_task,
+		.ticks = handler->timestamp,
+		.at = handler->start,
+		.core = handler->core,
+		.task_id = handler->task_id,
+		.has_task = handler->has_task,
 	};
 }
 
 static void interrupts_column(struct query_walk *walk, struct sqlite3_context *context, int i)
 {
-	const struct kb_tile *tile = interrupt_of(walk);
-	const struct kb_origin origin = kb_origin_in(tile);
+	const struct kb_handler *handler = handler_of(walk);
 	char name[KB_ORIGIN_NAME];
 
 	switch (i) {
 	case QUERY_interrupts_duration_ns:
-		query_put_u64(context, (uint64_t)tile->end - (uint64_t)tile->began);
+		query_put_u64(context, (uint64_t)handler->end - (uint64_t)handler->start);
 		break;
 	case QUERY_interrupts_own_ns:
-		query_put_u64(context, tile->own);
+		query_put_u64(context, handler->own);
 		break;
 	case QUERY_interrupts_end_ns:
-		query_put_i64(context, tile->end);
+		query_put_i64(context, handler->end);
 		break;
 	case QUERY_interrupts_kind:
-		query_put_text(context, kb_origin_kind(tile->kind));
+		query_put_text(context, kb_origin_kind(handler->origin.kind));
 		break;
 	case QUERY_interrupts_id:
-		if (origin.id != KB_ORIGIN_ANY)
-			query_put_u64(context, origin.id);
+		if (handler->origin.id != KB_ORIGIN_ANY)
+			query_put_u64(context, handler->origin.id);
 		break;
 	case QUERY_interrupts_handler:
 	case QUERY_interrupts_name:
-		kb_origin_name(walk->file->trace, &origin, walk->event->timestamp, name, sizeof(name));
+		kb_origin_name(walk->file->trace, &handler->origin, handler->timestamp, name,
+			       sizeof(name));
 		query_put_copy(context, name, strlen(name));
 		break;
 	default:

@@ -9,17 +9,10 @@
 
 static void records_column(struct query_walk *walk, struct sqlite3_context *context, int i)
 {
-	static const char *const names[] = {
-		[KB_EVENT_UNKNOWN] = "unknown",		[KB_EVENT_SAMPLE] = "sample",
-		[KB_EVENT_TASK_SWITCH] = "switch",	[KB_EVENT_CUSTOM_COUNTER] = "value",
-		[KB_EVENT_ANNOTATION] = "mark",		[KB_EVENT_HALT] = "halt",
-	};
-
-	if (i != QUERY_records_type)
-		return;
-	query_put_text(context, walk->event->type == KB_EVENT_CUSTOM_COUNTER &&
-		       walk->event->custom_counter.what != KB_WHAT_VALUE ? "detail" :
-		       names[walk->event->type]);
+	if (i == QUERY_records_type)
+		QUERY_PUT_WORD(context, records, type, walk->event->type == KB_EVENT_CUSTOM_COUNTER &&
+			       walk->event->custom_counter.what != KB_WHAT_VALUE ?
+			       KB_WORD_DETAIL : walk->event->type);
 }
 
 const struct query_table query_records = {
@@ -91,16 +84,11 @@ const struct query_table query_switches = {
 
 static void marks_column(struct query_walk *walk, struct sqlite3_context *context, int i)
 {
-	static const char *const types[] = {
-		[KB_ANNOTATION_STRING] = "string",	[KB_ANNOTATION_BOOKMARK] = "bookmark",
-		[KB_ANNOTATION_CHANNEL] = "channel",	[KB_ANNOTATION_GROUP] = "group",
-	};
 	const struct kb_event *event = walk->event;
 
 	switch (i) {
 	case QUERY_marks_type:
-		if (event->annotation.type <= KB_ANNOTATION_GROUP)
-			query_put_text(context, types[event->annotation.type]);
+		QUERY_PUT_WORD(context, marks, type, event->annotation.type);
 		break;
 	case QUERY_marks_channel:
 		query_put_u64(context, event->annotation.channel);

@@ -2,8 +2,6 @@
 /* What each CPU did when, and the waits between the runs of a task. */
 #include <errno.h>
 
-#include <kbarman/losses.h>
-
 #include "analysis/time/sched.h"
 #include "base/table.h"
 #include "query/query_put.h"
@@ -47,12 +45,6 @@ static void slices_column(struct query_walk *walk, struct sqlite3_context *conte
 	static const char *const kinds[] = {
 		[KB_SLICE_RUN] = "run", [KB_SLICE_IDLE] = "idle", [KB_SLICE_LOST] = "lost",
 	};
-	static const char *const hows[] = {
-		[KB_END_PREEMPTED] = "preempted",	[KB_END_BLOCKED] = "blocked",
-		[KB_END_HALT] = "halt",			[KB_END_RESUME] = "resume",
-		[KB_END_LOST] = "lost",			[KB_END_FOUND] = "found",
-		[KB_END_CAPTURE] = "capture",
-	};
 	const struct kb_slice *slice = slice_of(walk);
 
 	switch (i) {
@@ -66,7 +58,7 @@ static void slices_column(struct query_walk *walk, struct sqlite3_context *conte
 		query_put_text(context, kinds[slice->kind]);
 		break;
 	case QUERY_slices_ended:
-		query_put_text(context, hows[slice->how]);
+		QUERY_PUT_WORD(context, runs, ended, slice->how);
 		break;
 	case QUERY_slices_idle_state:
 	case QUERY_slices_state:
@@ -89,8 +81,7 @@ static void slices_column(struct query_walk *walk, struct sqlite3_context *conte
 		break;
 	case QUERY_slices_reason:
 		if (slice->kind == KB_SLICE_LOST)
-			query_put_text(context, slice->reason ? kb_loss_name(slice->reason - 1U) :
-				       "unknown");
+			QUERY_PUT_WORD(context, gaps, reason, slice->reason);
 		break;
 	default:
 		break;

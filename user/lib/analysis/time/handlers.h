@@ -11,6 +11,7 @@
 struct kb_handler {
 	struct kb_origin origin;	/* irq, ipi or softirq */
 	uint32_t core, task_id;	/* the task in whose time it ran */
+	bool has_task;		/* it is known */
 	uint32_t depth;		/* handlers that it has interrupted */
 	uint64_t timestamp;	/* ticks: its end */
 	int64_t start, end;	/* ns */
