@@ -8,24 +8,16 @@
  *
  * Without kprobes the worker looks up the mappings of a process at its first sample, and again at
  * the first sample after it has executed a new image.
- *
- * Kernel modules that are loaded during the session get rows of task 0.
  */
 #include <linux/bitops.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
-#include <linux/module.h>
-#include <linux/mutex.h>
-#include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 
 #include "capture/header.h"
-#include "capture/shares.h"
-#include "capture/tables.h"
 #include "capture/work.h"
-#include "compat/module.h"
 #include "here.h"
 #include "maps/maps.h"
 #include "maps/probes.h"
@@ -339,38 +331,6 @@ static void maps_worker_end(struct kbarman_maps *maps)
 	flush_work(&maps->worker);
 }
 
-/* ---- modules ---- */
-
-/*
- * The sessions that may know where modules are. The notifier waits for nobody who holds this lock:
- * only this list is changed under it.
- */
-static LIST_HEAD(modules_sessions);
-static DEFINE_MUTEX(modules_lock);
-
-static int on_module(struct notifier_block *unused, unsigned long state, void *argument)
-{
-	const struct module *module = argument;
-	char name[MODULE_NAME_LEN + 2];
-	unsigned long start, length;
-	struct kbarman_maps *maps;
-	int name_length;
-
-	if (state != MODULE_STATE_COMING)
-		return NOTIFY_DONE;
-	start = kbarman_module_text(module, &length);
-	name_length = scnprintf(name, sizeof(name), "[%s]", module->name);
-	mutex_lock(&modules_lock);
-	list_for_each_entry(maps, &modules_sessions, modules_list)
-		kbarman_tables_add_map(maps->session->capture, kbarman_clock(),
-				       KBARMAN_USER_ROOT, 0, start, length, 0, name, name_length,
-				       0);
-	mutex_unlock(&modules_lock);
-	return NOTIFY_OK;
-}
-
-static struct notifier_block module_notifier = { .notifier_call = on_module };
-
 /* ---- the source ---- */
 
 static int maps_start(struct kbarman_session *session)
@@ -388,12 +348,6 @@ static void maps_begin(struct kbarman_session *session)
 {
 	struct kbarman_maps *maps = session->maps_made;
 
-	mutex_lock(&modules_lock);
-	if (session->kernel_addresses)
-		list_add(&maps->modules_list, &modules_sessions);
-	else
-		INIT_LIST_HEAD(&maps->modules_list);
-	mutex_unlock(&modules_lock);
 	/*
 	 * The queue and the bitmap exist before a probe can find them. Pairs with the probe's
 	 * READ_ONCE() and its address dependency.
@@ -417,14 +371,8 @@ void kbarman_maps_begin(struct kbarman_session *session)
 
 static void maps_stop(struct kbarman_session *session)
 {
-	struct kbarman_maps *maps = session->maps;
-
-	if (!maps)
-		return;
-	kbarman_maps_probes_remove(maps);
-	mutex_lock(&modules_lock);
-	list_del(&maps->modules_list);
-	mutex_unlock(&modules_lock);
+	if (session->maps)
+		kbarman_maps_probes_remove(session->maps);
 }
 
 /* All probes have finished, and have kicked the worker. */
@@ -446,16 +394,3 @@ const struct kbarman_source kbarman_source_maps = {
 	.stop = maps_stop,
 	.end = maps_end,
 };
-
-/* ---- init and exit ---- */
-
-int __init kbarman_source_maps_init(void)
-{
-	kbarman_maps_probes_find();
-	return register_module_notifier(&module_notifier);
-}
-
-void kbarman_source_maps_exit(void)
-{
-	unregister_module_notifier(&module_notifier);
-}

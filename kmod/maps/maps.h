@@ -20,9 +20,6 @@ struct pt_regs;
 
 extern const struct kbarman_source kbarman_source_maps;
 
-int kbarman_source_maps_init(void);
-void kbarman_source_maps_exit(void);
-
 /*
  * All threads to record are chosen. The mappings that they have by now are looked up, because
  * mappings made before they were chosen may have been missed. Context: task, session's lock held.

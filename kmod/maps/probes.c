@@ -2,6 +2,7 @@
 #include <linux/kprobes.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/rculist.h>
@@ -10,12 +11,16 @@
 #include <linux/uaccess.h>
 
 #include "capture/header.h"
+#include "capture/shares.h"
+#include "capture/tables.h"
 #include "compat/argument.h"
 #include "compat/mm.h"
+#include "compat/module.h"
 #include "here.h"
 #include "maps/mapping.h"
 #include "maps/probes.h"
 #include "maps/queue.h"
+#include "ring/clock.h"
 
 /* The sessions that record mappings. The kprobes are attached while there is one. */
 static LIST_HEAD(maps_sessions);	/* RCU */
@@ -299,7 +304,7 @@ static void map_probes_look(void)
 }
 
 /* The handlers of sessions are not called here: there is no session. */
-void kbarman_maps_probes_find(void)
+static void map_probes_find(void)
 {
 	map_probes[0].usable = !map_probe_attach(&map_probes[0], on_checked_mmap) &&
 			       mmap_probe_sees() > 0;
@@ -320,7 +325,7 @@ static void map_probes_detach(void)
 {
 }
 
-void kbarman_maps_probes_find(void)
+static void map_probes_find(void)
 {
 }
 #endif
@@ -352,4 +357,41 @@ void kbarman_maps_probes_tell(struct kbarman_capture *capture)
 	if (!(seen & KBARMAN_FEATURE_MAPS))
 		kbarman_header_fact(capture, "maps_seen", "%s",
 				    seen & KBARMAN_FEATURE_MAPS_MADE ? "made" : "start");
+}
+
+/* ---- modules ---- */
+
+static int on_module(struct notifier_block *unused, unsigned long state, void *argument)
+{
+	const struct module *module = argument;
+	char name[MODULE_NAME_LEN + 2];
+	unsigned long start, length;
+	struct kbarman_maps *maps;
+	int name_length;
+
+	if (state != MODULE_STATE_COMING)
+		return NOTIFY_DONE;
+	start = kbarman_module_text(module, &length);
+	name_length = scnprintf(name, sizeof(name), "[%s]", module->name);
+	rcu_read_lock();
+	list_for_each_entry_rcu(maps, &maps_sessions, list)
+		if (maps->session->kernel_addresses)
+			kbarman_tables_add_map(maps->session->capture, kbarman_clock(),
+					       KBARMAN_USER_ROOT, 0, start, length, 0, name,
+					       name_length, 0);
+	rcu_read_unlock();
+	return NOTIFY_OK;
+}
+
+static struct notifier_block module_notifier = { .notifier_call = on_module };
+
+int __init kbarman_maps_probes_init(void)
+{
+	map_probes_find();
+	return register_module_notifier(&module_notifier);
+}
+
+void kbarman_maps_probes_exit(void)
+{
+	unregister_module_notifier(&module_notifier);
 }

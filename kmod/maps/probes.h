@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kprobes that see new mappings, for all sessions.
+ * What sees new mappings, for all sessions: kprobes, and for kernel modules a notifier. Modules that
+ * are loaded while a session records get rows of task 0.
  *
  * Linux calls perf_event_mmap() for every new mapping, whatever creates it. A kprobe there sees all
  * mappings, even of a process that lives for a few milliseconds. There are two exceptions. Mappings
@@ -15,14 +16,15 @@
 struct kbarman_capture;
 struct kbarman_maps;
 
-/* Find out which new mappings can be seen when they are made. Context: task, at module init. */
-void kbarman_maps_probes_find(void);
+/* Find out which new mappings can be seen when they are made, and whether modules can. */
+int kbarman_maps_probes_init(void);
+void kbarman_maps_probes_exit(void);
 
 /* KBARMAN_FEATURE_MAPS*, as found at module init or by the last start or stop. Context: any. */
 u32 kbarman_maps_features(void);
 
 /*
- * The kprobes report to @maps, as far as this kernel has them; they do no more. Wait for an RCU
+ * They report to @maps, as far as this kernel has them; they do no more. Wait for an RCU
  * grace period after kbarman_maps_probes_remove() for those that still run. Context: task.
  */
 void kbarman_maps_probes_add(struct kbarman_maps *maps);

@@ -77,7 +77,6 @@ enum kbarman_maps_wanted {
 struct kbarman_maps {
 	struct kbarman_session *session;
 	struct list_head list;	/* of probes.c: RCU */
-	struct list_head modules_list;	/* of maps.c */
 	struct kbarman_spaces *spaces;	/* the worker's */
 	struct kbarman_code_bounds bounds;	/* the worker writes, probes read */
 	struct kbarman_thread_stacks *stacks;	/* NULL: nobody asks for them. Constant */

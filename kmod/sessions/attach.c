@@ -6,6 +6,7 @@
 #include "compat/tracepoint.h"
 #include "here.h"
 #include "maps/maps.h"
+#include "maps/probes.h"
 #include "marks/marks.h"
 #include "pmu/pmu.h"
 #include "sessions/attach.h"
@@ -53,7 +54,7 @@ int __init kbarman_sources_init(void)
 		if (sources[i]->probes &&
 		    !kbarman_probes_find(sources[i]->probes, sources[i]->nr_probes))
 			sources_absent |= sources[i]->absent;
-	error = kbarman_source_maps_init();
+	error = kbarman_maps_probes_init();
 	if (error)
 		kbarman_work_exit();
 	return error;
@@ -61,7 +62,7 @@ int __init kbarman_sources_init(void)
 
 void kbarman_sources_exit(void)
 {
-	kbarman_source_maps_exit();
+	kbarman_maps_probes_exit();
 	kbarman_work_exit();
 }
 
