@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a probe asks of its session: the ring of this CPU, and who is recorded. */
+/* What a probe asks: the ring of this CPU, who is recorded, and in what the probe runs. */
 #ifndef KBARMAN_HERE_H
 #define KBARMAN_HERE_H
+
+#include <linux/preempt.h>
 
 #include "session.h"
 
@@ -38,6 +40,17 @@ static __always_inline bool kbarman_wants(const struct kbarman_session *session,
 	const unsigned long *tasks = session->tasks;
 
 	return likely(!tasks) || test_bit(task_id, tasks);
+}
+
+/* In what a probe runs: a task, or what interrupts tasks. @task_id is the task that runs. An NMI counts as an interrupt. Context: any. */
+static __always_inline enum bm_kbarman_context kbarman_context(u32 task_id)
+{
+	if (likely(in_task() && task_id))
+		return BM_KBARMAN_IN_TASK;
+	if (in_task())
+		return BM_KBARMAN_IN_IDLE;
+	return preempt_count() & (HARDIRQ_MASK | NMI_MASK) ? BM_KBARMAN_IN_IRQ :
+							      BM_KBARMAN_IN_SOFTIRQ;
 }
 
 #endif /* KBARMAN_HERE_H */

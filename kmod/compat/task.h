@@ -20,4 +20,25 @@ static inline unsigned int kbarman_task_state(const struct task_struct *task)
 #define KBARMAN_TASK_RTLOCK_WAIT	0
 #endif
 
+/*
+ * The arguments of a probe of sched_switch, and the state of the previous task. 5.18 gives the value
+ * on which __schedule() decided; prev->__state may have changed since.
+ */
+#ifdef KBARMAN_HAVE_SWITCH_PREV_STATE
+#define KBARMAN_SWITCH_ARGUMENTS	void *data, bool preempt, struct task_struct *prev, \
+					struct task_struct *next, unsigned int prev_state
+#define KBARMAN_SWITCH_STATE		prev_state
+#else
+#define KBARMAN_SWITCH_ARGUMENTS	void *data, bool preempt, struct task_struct *prev, \
+					struct task_struct *next
+#define KBARMAN_SWITCH_STATE		kbarman_task_state(prev)
+#endif
+
+/* Those of a probe of sched_process_exit. */
+#ifdef KBARMAN_HAVE_EXIT_GROUP_DEAD
+#define KBARMAN_EXIT_ARGUMENTS	void *data, struct task_struct *task, bool group_dead
+#else
+#define KBARMAN_EXIT_ARGUMENTS	void *data, struct task_struct *task
+#endif
+
 #endif /* KBARMAN_COMPAT_TASK_H */

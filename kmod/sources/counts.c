@@ -16,6 +16,7 @@
 #include <trace/events/sched.h>
 
 #include "capture/header.h"
+#include "compat/task.h"
 #include "compat/tracepoint.h"
 #include "here.h"
 #include "pmu/overflow.h"
@@ -24,13 +25,7 @@
 /* ---- at switches ---- */
 
 /* Context: rq lock held, interrupts off. The outgoing task is still the current one. */
-#ifdef KBARMAN_HAVE_SWITCH_PREV_STATE
-static void on_sched_switch_count(void *data, bool preempt, struct task_struct *prev,
-				  struct task_struct *next, unsigned int prev_state)
-#else
-static void on_sched_switch_count(void *data, bool preempt, struct task_struct *prev,
-				  struct task_struct *next)
-#endif
+static void on_sched_switch_count(KBARMAN_SWITCH_ARGUMENTS)
 {
 	kbarman_pmu_count(kbarman_here(data));
 }

@@ -10,7 +10,6 @@
 #include <trace/events/sched.h>
 
 #include "compat/tracepoint.h"
-#include "context.h"
 #include "here.h"
 #include "ring/record.h"
 #include "sources/sources.h"

@@ -91,47 +91,20 @@ static void sched_switch_chain(void *data, bool preempt, struct task_struct *pre
 	kbarman_callchain_put(here, chain);
 }
 
-#ifdef KBARMAN_HAVE_SWITCH_PREV_STATE
-/*
- * 5.18: prev_state is the value on which __schedule() decided; prev->__state may have changed
- * since.
- */
-static notrace void on_sched_switch(void *data, bool preempt, struct task_struct *prev,
-				    struct task_struct *next, unsigned int prev_state)
+static notrace void on_sched_switch(KBARMAN_SWITCH_ARGUMENTS)
 {
-	sched_switch_any(data, preempt, next, prev_state);
+	sched_switch_any(data, preempt, next, KBARMAN_SWITCH_STATE);
 }
 
-static notrace void on_sched_switch_chosen(void *data, bool preempt, struct task_struct *prev,
-					   struct task_struct *next, unsigned int prev_state)
+static notrace void on_sched_switch_chosen(KBARMAN_SWITCH_ARGUMENTS)
 {
-	sched_switch_chosen(data, preempt, prev, next, prev_state);
+	sched_switch_chosen(data, preempt, prev, next, KBARMAN_SWITCH_STATE);
 }
 
-static notrace void on_sched_switch_chain(void *data, bool preempt, struct task_struct *prev,
-					  struct task_struct *next, unsigned int prev_state)
+static notrace void on_sched_switch_chain(KBARMAN_SWITCH_ARGUMENTS)
 {
-	sched_switch_chain(data, preempt, prev, next, prev_state);
+	sched_switch_chain(data, preempt, prev, next, KBARMAN_SWITCH_STATE);
 }
-#else
-static notrace void on_sched_switch(void *data, bool preempt, struct task_struct *prev,
-				    struct task_struct *next)
-{
-	sched_switch_any(data, preempt, next, kbarman_task_state(prev));
-}
-
-static notrace void on_sched_switch_chosen(void *data, bool preempt, struct task_struct *prev,
-					   struct task_struct *next)
-{
-	sched_switch_chosen(data, preempt, prev, next, kbarman_task_state(prev));
-}
-
-static notrace void on_sched_switch_chain(void *data, bool preempt, struct task_struct *prev,
-					  struct task_struct *next)
-{
-	sched_switch_chain(data, preempt, prev, next, kbarman_task_state(prev));
-}
-#endif
 
 /* A session attaches one of them: those that check more cost more. */
 enum { SCHED_ANY, SCHED_CHOSEN, SCHED_CHAIN, SCHED_PROBES };

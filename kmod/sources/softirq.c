@@ -12,7 +12,6 @@
 #include <trace/events/irq.h>
 
 #include "compat/tracepoint.h"
-#include "context.h"
 #include "here.h"
 #include "ring/record.h"
 #include "sources/sources.h"

@@ -18,6 +18,7 @@
 
 #include "capture/tables.h"
 #include "capture/users.h"
+#include "compat/task.h"
 #include "compat/tracepoint.h"
 #include "here.h"
 #include "maps/maps.h"
@@ -164,8 +165,10 @@ static void on_exec(void *data, struct task_struct *task, pid_t old_pid,
 	kbarman_maps_exec(session, task);
 }
 
-static void task_exits(struct kbarman_session *session, const struct task_struct *task)
+static void on_task_exit(KBARMAN_EXIT_ARGUMENTS)
 {
+	struct kbarman_session *session = tasks_session(data);
+
 	if (!session)
 		return;
 	kbarman_tables_exit_task(session->capture, kbarman_clock(), task->pid);
@@ -173,18 +176,6 @@ static void task_exits(struct kbarman_session *session, const struct task_struct
 	if (!atomic_read(&task->signal->live))
 		kbarman_maps_exit(session, task->tgid);
 }
-
-#ifdef KBARMAN_HAVE_EXIT_GROUP_DEAD
-static void on_task_exit(void *data, struct task_struct *task, bool group_dead)
-{
-	task_exits(tasks_session(data), task);
-}
-#else
-static void on_task_exit(void *data, struct task_struct *task)
-{
-	task_exits(tasks_session(data), task);
-}
-#endif
 
 /* No CPU runs @task any more: its last switch was an RCU grace period ago. Context: softirq. */
 static void on_free(void *data, struct task_struct *task)

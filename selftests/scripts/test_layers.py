@@ -39,7 +39,7 @@ TREES = {
         ["kmod/uapi", "kmod/compat"],
         ["kmod/ring"],
         ["kmod/capture"],
-        ["kmod/shared: session here context source"],
+        ["kmod/shared: session here source"],
         ["kmod/maps"],
         ["kmod/stacks"],
         ["kmod/pmu", "kmod/marks"],
