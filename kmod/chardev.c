@@ -16,7 +16,6 @@
 #include "capture/tables.h"
 #include "capture/users.h"
 #include "chardev.h"
-#include "chardev_elements.h"
 #include "marks/marks.h"
 #include "marks/rate.h"
 #include "sessions/calls.h"

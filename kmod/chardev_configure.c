@@ -8,7 +8,6 @@
 #include <linux/string.h>
 
 #include "chardev.h"
-#include "chardev_elements.h"
 #include "ring/ring.h"
 #include "sessions/calls.h"
 #include "sessions/descriptor.h"

@@ -4,7 +4,7 @@
 
 #include "chardev.h"
 #include "marks/marks.h"
-#include "pmu/cpu_pmu.h"
+#include "pmu/cpu.h"
 #include "ring/clock.h"
 #include "sessions/boot.h"
 #include "sessions/cpus.h"

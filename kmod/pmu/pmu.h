@@ -2,7 +2,7 @@
 /*
  * pmu/: the counters of each CPU: their events (events.h), the samples at their overflows
  * (overflow.h), the turns of those that do not fit together (turns.h), which PMU the CPUs have
- * (cpu_pmu.h), and which CPU one is (cpu.h).
+ * and which CPU one is (cpu.h).
  */
 #ifndef KBARMAN_PMU_H
 #define KBARMAN_PMU_H

@@ -53,12 +53,7 @@ int kbarman_session_clock(struct kbarman_session *session, struct kbarman_clock 
 int kbarman_session_tell(struct kbarman_session *session, struct file *file,
 			 struct kbarman_session_info *info);
 
-/*
- * The session's part of a query of @file, and what happened to the records of all CPUs. Context:
- * session's lock held.
- */
-void kbarman_session_fill_query(struct kbarman_query *query, struct kbarman_session *session,
-				const struct file *file);
+/* What happened to the records of all CPUs. Context: session's lock held. */
 void kbarman_session_fill_stats(struct kbarman_stats *stats, struct kbarman_session *session);
 
 /*
@@ -70,9 +65,8 @@ int kbarman_session_check_owner(const struct kbarman_session *session, const str
 /* The owner @file is closed, or NULL: it never had one. Stop the session, which has no owner from now on. Context: task. */
 void kbarman_session_abandon(struct kbarman_session *session, struct file *file);
 
-/* Stop it if it runs; forget what it recorded. Context: task, session's lock held. */
+/* Stop it if it runs. Context: task, session's lock held. */
 void kbarman_session_stop_locked(struct kbarman_session *session);
-void kbarman_session_discard(struct kbarman_session *session);
 
 /*
  * The current capture with a reference, or NULL if none is configured. Context: task, with or

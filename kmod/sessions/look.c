@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What is done with a session while it runs and after that. */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/pid.h>
 #include <linux/poll.h>
+#include <linux/string.h>
+#include <linux/uidgid.h>
 
 #include "capture/capture.h"
 #include "capture/header.h"
 #include "capture/storage.h"
 #include "capture/tables.h"
+#include "capture/users.h"
 #include "maps/probes.h"
-#include "pmu/cpu_pmu.h"
+#include "pmu/cpu.h"
 #include "pmu/pmu.h"
 #include "pmu/turns.h"
 #include "ring/clock.h"
@@ -70,8 +77,9 @@ static void query_fill_device(struct kbarman_query *query)
 		query->features |= KBARMAN_FEATURE_PMU;
 }
 
-void kbarman_session_fill_query(struct kbarman_query *query, struct kbarman_session *session,
-				const struct file *file)
+/* The session's part of a query of @file. Context: session's lock held. */
+static void query_fill_session(struct kbarman_query *query, struct kbarman_session *session,
+			       const struct file *file)
 {
 	struct kbarman_capture *capture = session->capture;
 
@@ -110,7 +118,7 @@ int kbarman_session_query(struct kbarman_session *session, struct file *file,
 	error = mutex_lock_killable(&session->lock);
 	if (error)
 		return error;
-	kbarman_session_fill_query(query, session, file);
+	query_fill_session(query, session, file);
 	for (cpu = 0; session->capture && cpu < nr_cpu_ids && cpu / 64 < words; cpu++)
 		if (kbarman_capture_tail(session->capture, cpu))
 			cpus[cpu / 64] |= 1ULL << cpu % 64;
@@ -255,4 +263,64 @@ __poll_t kbarman_session_poll(struct kbarman_session *session, struct file *file
 		ready = EPOLLIN | EPOLLRDNORM;
 	kbarman_capture_put(capture);
 	return ready;
+}
+
+/* ---- the list of sessions ---- */
+
+/* True if @file may see who owns the session: its opener is the same user, or sees everybody. */
+static bool session_shows_owner(const struct kbarman_session *session, struct file *file)
+{
+	return kbarman_user_of(file->f_cred) == session->who.user ||
+	       file_ns_capable(file, &init_user_ns, CAP_SYS_PTRACE);
+}
+
+static void info_fill_owner(struct kbarman_session_info *info,
+			    const struct kbarman_session *session)
+{
+	info->pid = session->owner ? pid_vnr(session->who.pid) : 0;
+	info->uid = from_kuid_munged(current_user_ns(), session->who.uid);
+	strscpy(info->comm, session->who.comm, sizeof(info->comm));
+}
+
+/* Context: session's lock held. */
+static void info_fill_recording(struct kbarman_session_info *info, struct kbarman_session *session)
+{
+	struct kbarman_stats stats = { };
+	int reason;
+
+	info->nr_pids = session->config.nr_pids;
+	info->started_ns = session->started.realtime_ns;
+	info->stopped_ns = session->stopped.realtime_ns;
+	info->bytes = session->capture->bytes;
+	kbarman_session_fill_stats(&stats, session);
+	info->written = stats.written;
+	info->overwritten = stats.overwritten;
+	for (reason = 0; reason < KBARMAN_LOST_REASONS; reason++)
+		info->lost += stats.lost[reason];
+}
+
+int kbarman_session_tell(struct kbarman_session *session, struct file *file,
+			 struct kbarman_session_info *info)
+{
+	struct kbarman_query query = { };
+	int error;
+
+	*info = (struct kbarman_session_info) { .uid = ~0U };
+	error = mutex_lock_killable(&session->lock);
+	if (error)
+		return error;
+	query_fill_session(&query, session, file);
+	info->session = query.session;
+	info->state = query.state;
+	info->mode = query.mode;
+	info->sources = query.sources;
+	info->ring_bytes = query.ring_bytes;
+	if (session->capture)
+		info_fill_recording(info, session);
+	if (session_shows_owner(session, file))
+		info_fill_owner(info, session);
+	else
+		info->state |= KBARMAN_STATE_HIDDEN;
+	mutex_unlock(&session->lock);
+	return 0;
 }

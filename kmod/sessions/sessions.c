@@ -11,11 +11,16 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
+#include "capture/capture.h"
+#include "capture/storage.h"
 #include "ring/wake.h"
 #include "session.h"
 #include "sessions/calls.h"
+#include "sessions/chosen.h"
 #include "sessions/cpus.h"
+#include "sessions/rings.h"
 #include "sessions/sessions.h"
+#include "stacks/callchain.h"
 
 static unsigned int sessions_most = 8;
 module_param_named(sessions, sessions_most, uint, 0644);
@@ -40,13 +45,50 @@ static u64 sessions_configured;		/* number of configurations so far */
 static struct kbarman_session no_session;
 static struct kbarman_wake no_wake;
 
+/* ---- what a session owns from its configure on ---- */
+
+struct kbarman_capture *kbarman_session_capture(struct kbarman_session *session)
+{
+	struct kbarman_capture *capture;
+
+	spin_lock(&session->capture_lock);
+	capture = session->capture;
+	if (capture)
+		kbarman_capture_get(capture);
+	spin_unlock(&session->capture_lock);
+	return capture;
+}
+
+void kbarman_session_set_capture(struct kbarman_session *session, struct kbarman_capture *capture)
+{
+	struct kbarman_capture *former;
+
+	spin_lock(&session->capture_lock);
+	former = session->capture;
+	session->capture = capture;
+	spin_unlock(&session->capture_lock);
+	kbarman_capture_put(former);
+}
+
+/* Forget what it recorded. */
+static void session_discard(struct kbarman_session *session)
+{
+	lockdep_assert_held(&session->lock);
+	kbarman_rings_forget(session);
+	kbarman_callchain_free(session);
+	kbarman_session_set_capture(session, NULL);
+	kbarman_chosen_forget(session);
+	kvfree(session->events);
+	session->events = NULL;
+}
+
 /* ---- the life of a session ---- */
 
 void kbarman_session_drop_spare(struct kbarman_session *session)
 {
 	if (session->each) {
 		mutex_lock(&session->lock);
-		kbarman_session_discard(session);
+		session_discard(session);
 		mutex_unlock(&session->lock);
 	}
 	put_pid(session->who.pid);
