@@ -27,6 +27,7 @@
  *	FAKE_LIMIT	samples a second that Linux takes (100000)
  *	FAKE_KHZ	CPUs run at that most (not known)
  *	FAKE_STOPS	the counter of CPU 1 was throttled so many times
+ *	FAKE_MISSED	so many mappings found no room
  *	FAKE_IMAGES	files, with ':' between them: the fake task has the first bytes of each
  *			mapped, and there is a sample in each of them each millisecond
  *	FAKE_STACKS	these samples have stacks, if the recorder wants any
@@ -841,6 +842,7 @@ static int stats(struct kbarman_stats *s)
 		if (cpu == 1)
 			s->stopped[KBARMAN_STOPPED_THROTTLED] += setting("FAKE_STOPS", 0);
 	}
+	s->missed[KBARMAN_MISSED_MAP] = setting("FAKE_MISSED", 0);
 	pthread_mutex_unlock(&fake.lock);
 	return 0;
 }

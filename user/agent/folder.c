@@ -370,6 +370,8 @@ static int lock_folder(struct agent_folder *folder, struct kb_error *err)
 	if (folder->lock_fd < 0)
 		return kb_error_set(err, folder->lock_fd, KB_NO_OFFSET, "%s/" LOCK " can't be written: %s",
 				    folder->path, strerror(-folder->lock_fd));
+	/* of the descriptor: a folder that is opened again is locked beside the old one, and the agent has no
+	 * children that could hold it */
 	if (fcntl(folder->lock_fd, F_OFD_SETLK, &lock))
 		return kb_error_set(err, -EBUSY, KB_NO_OFFSET, "another kbarmand writes into %s: stop it, or "
 				    "give this one another folder", folder->path);

@@ -92,7 +92,8 @@ static uint64_t say_stops(struct kb_device *device, unsigned int reason)
 	return say_by_cpu(device, get_stops, reason, "counters stood still", "times", why[reason]);
 }
 
-static void say_misses(struct kb_device *device)
+/* Facts that are in no table. Returns how many, with the records that were overwritten. */
+static uint64_t say_misses(const struct kbarman_stats *stats)
 {
 	static const char *const what[KBARMAN_MISS_REASONS] = {
 		[KBARMAN_MISSED_TASK] = "tasks have no name: the task table is full; raise "
@@ -107,14 +108,17 @@ static void say_misses(struct kb_device *device)
 		[KBARMAN_MISSED_COUNTER] = "counter values could not be read",
 		[KBARMAN_MISSED_SERIES] = "counters of programs are missing: all series are in use",
 	};
-	struct kbarman_stats stats;
+	uint64_t missed = 0;
 
-	if (kb_device_stats(device, KBARMAN_CPU_ALL, &stats, NULL))
-		return;
 	for (unsigned int i = 0; i < KBARMAN_MISS_REASONS; i++) {
-		if (stats.missed[i])
-			cli_warn("%llu %s", (unsigned long long)stats.missed[i], what[i]);
+		missed += stats->missed[i];
+		if (stats->missed[i])
+			cli_warn("%llu %s", (unsigned long long)stats->missed[i], what[i]);
 	}
+	if (stats->overwritten)
+		cli_warn("%llu older records were overwritten by newer ones",
+			 (unsigned long long)stats->overwritten);
+	return missed + stats->overwritten;
 }
 
 /* With -v: prints how many records of each CPU were written, overwritten and lost. */
@@ -141,15 +145,21 @@ void record_summary(struct kb_device *device, struct kb_recorder *recorder, cons
 	struct kb_recorder_totals totals;
 	struct kbarman_query query;
 	struct kbarman_stats stats;
-	uint64_t lost = 0;	/* records, and stops of counters */
+	uint64_t lost;	/* records, facts, stops of counters; where nobody can say, something */
 	char size[32];
 
 	kb_recorder_totals(recorder, &totals);
+	lost = totals.missed_rows + totals.dropped + totals.damaged;
 	for (unsigned int i = 0; i < KBARMAN_LOST_REASONS; i++)
 		lost += say_loss(device, i);
 	for (unsigned int i = 0; i < KBARMAN_STOP_REASONS; i++)
 		lost += say_stops(device, i);
-	say_misses(device);
+	if (kb_device_stats(device, KBARMAN_CPU_ALL, &stats, NULL)) {
+		cli_warn("the device does not say what was lost");
+		lost++;
+	} else {
+		lost += say_misses(&stats);
+	}
 	say_cpus(device);
 	if (totals.missed_rows)
 		cli_warn("%" PRIu64 " rows of tables did not fit into the file", totals.missed_rows);
@@ -166,9 +176,6 @@ void record_summary(struct kb_device *device, struct kb_recorder *recorder, cons
 		cli_warn("during the recording the kernel found the CPU's counter (TSC) unstable: "
 			 "times in this capture may be wrong; record again, the next capture uses "
 			 "another clock");
-	if (!kb_device_stats(device, KBARMAN_CPU_ALL, &stats, NULL) && stats.overwritten)
-		cli_warn("%llu older records were overwritten by newer ones",
-			 (unsigned long long)stats.overwritten);
 	if (totals.stacks)
 		cli_note("%" PRIu64 " stacks of user code were unwound; %.1f %% of the chains reach the "
 			 "start of their program or thread", totals.stacks,
