@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * export/: a capture as another format, on top of codecs and names. list.h has all exports and
- * run.h what each of them does; the rest here is what several share: numbers for tasks and call
- * chains, labels, pairs of records, marks with an end.
+ * export/: a capture as another format, on top of codecs and names. list.h has all exports, run.h
+ * what each of them has, and sink.h their walk; the rest here is what several share: numbers for tasks
+ * and call chains, labels, marks with an end.
  *
  * The exports, one in each file: the file defines a struct kb_export, which export.c lists.
  */

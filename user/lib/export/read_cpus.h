@@ -6,6 +6,7 @@
 #ifndef KB_LIB_EXPORT_READ_CPUS_H
 #define KB_LIB_EXPORT_READ_CPUS_H
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "analysis/trace/inside.h"

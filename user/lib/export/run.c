@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* See run.h. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,4 +73,78 @@ int kb_export_end(const struct kb_trace *trace, struct kb_out *out, bool no_memo
 	if (err)
 		*err = *first;
 	return 1;
+}
+
+/* ---- what an export has ---- */
+
+int kb_run_no_memory(const struct kb_run *run)
+{
+	return kb_error_set(run->err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+}
+
+void kb_run_init(struct kb_run *run, struct kb_trace *trace, const struct kb_export_options *options,
+		 struct kb_out *out, struct kb_error *err)
+{
+	*run = (struct kb_run) {
+		.trace = trace, .header = kb_trace_header(trace), .options = options, .out = out,
+		.err = err, .json.out = out,
+	};
+}
+
+int kb_run_begin(struct kb_run *run, unsigned int uses)
+{
+	int error = kb_export_begin(run->trace, run->err);
+
+	if (error)
+		return error;
+	kb_task_table_init(&run->tasks, run->trace);
+	kb_spans_init(&run->spans);
+	kb_arrows_init(&run->wakeups);
+	kb_task_cpus_init(&run->moves);
+	if ((uses & KB_USES_STACKS && kb_stack_table_init(&run->stacks, uses & KB_USES_ADDRESSES)) ||
+	    (uses & KB_USES_PAIRS && kb_handlers_init(&run->handlers, run->trace)) ||
+	    (uses & KB_USES_READ && kb_read_cpus_init(&run->read, run->header->max_cores)) ||
+	    (uses & KB_USES_TIMES && kb_cputime_init(&run->times, run->trace)))
+		return kb_run_no_memory(run);
+	return run->waits.take ?
+	       kb_waits_init(&run->waits, run->trace, &run->stacks, run, run->err) : 0;
+}
+
+void kb_run_feed(struct kb_run *run, unsigned int uses)
+{
+	const struct kb_walk *walk = &run->trace->walk;
+
+	if (uses & KB_USES_TIMES) {
+		run->no_memory |= kb_cputime_feed(&run->times, walk) != 0;
+		if (walk->event.type == KB_EVENT_SAMPLE && walk->event.sample.has_pc)
+			run->no_memory |= kb_cputime_sample(&run->times, &walk->event, walk->ns,
+							    &run->cpu_ns) != 0;
+	}
+	if (run->waits.take) {
+		kb_waits_feed(&run->waits, walk);
+		run->no_memory |= run->waits.no_memory;
+	}
+}
+
+void kb_run_release(struct kb_run *run)
+{
+	kb_waits_release(&run->waits);
+	kb_cputime_release(&run->times);
+	free(run->read.cpus);
+	kb_task_cpus_release(&run->moves);
+	kb_handlers_release(&run->handlers);
+	kb_arrows_release(&run->wakeups);
+	kb_spans_release(&run->spans);
+	kb_task_table_release(&run->tasks);
+	kb_stack_table_release(&run->stacks);
+}
+
+struct kb_text kb_run_series(const struct kb_run *run, uint32_t id, char text[32])
+{
+	const struct kb_header *header = run->header;
+
+	if (id < header->nr_series && header->series[id].name)
+		return kb_text(header->series[id].name);
+	snprintf(text, 32, "series %" PRIu32, id);
+	return kb_text(text);
 }

@@ -13,16 +13,13 @@ static void take_wait(void *context, const struct kb_wait *wait)
 }
 
 int kb_waits_init(struct kb_waits *waits, const struct kb_trace *trace,
-		  struct kb_stack_table *stacks,
-		  void (*take)(void *context, const struct kb_wait *wait), void *context,
-		  struct kb_error *err)
+		  struct kb_stack_table *stacks, void *context, struct kb_error *err)
 {
 	int ret;
 
-	*waits = (struct kb_waits) {
-		.stacks = stacks, .trace = trace, .take = take,
-		.context = context,
-	};
+	waits->stacks = stacks;
+	waits->trace = trace;
+	waits->context = context;
 	ret = kb_sched_create(&waits->sched, kb_trace_header(trace)->max_cores, err);
 	if (!ret)
 		kb_sched_on_wait(waits->sched, take_wait, waits);

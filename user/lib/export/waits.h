@@ -22,13 +22,11 @@ struct kb_waits {
 };
 
 /*
- * @take is called for every wait when it is over. The mark of the wait is the node in @stacks.
- * Returns 0, or -ENOMEM and @err. Release @waits in any case.
+ * waits->take is called with @context for every wait when it is over; all else of @waits is zero. The
+ * mark of the wait is the node in @stacks. Returns 0, or -ENOMEM and @err. Release @waits in any case.
  */
 int kb_waits_init(struct kb_waits *waits, const struct kb_trace *trace,
-		  struct kb_stack_table *stacks,
-		  void (*take)(void *context, const struct kb_wait *wait), void *context,
-		  struct kb_error *err);
+		  struct kb_stack_table *stacks, void *context, struct kb_error *err);
 void kb_waits_release(struct kb_waits *waits);
 
 /* Call it for each record of the trace. */

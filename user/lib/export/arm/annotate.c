@@ -15,8 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analysis/facts/capture_names.h"
-#include "analysis/trace/timeline.h"
 #include "base/array.h"
 #include "export/arm/annotate_side.h"
 #include "export/label.h"
@@ -38,10 +36,7 @@
 #define COLOR_LOST	KB_ANNOTATE_RGB(0xff0000)
 
 struct annotate {
-	struct kb_trace *trace;
-	const struct kb_header *header;
-	const struct kb_export_options *options;
-	struct kb_out *out;
+	KB_RUN;
 	int64_t base;		/* CLOCK_MONOTONIC_RAW at the capture's base */
 	uint32_t job;		/* uid of the last job */
 	bool no_pictures;	/* the capture names pictures, but the side file is missing */
@@ -51,6 +46,9 @@ struct annotate {
 	uint64_t wide;		/* number of values that need more than 32 bits */
 	char text[TEXT_BYTES];
 };
+
+#define SINK struct annotate
+#include "export/sink.h"
 
 static int64_t at_raw(const struct annotate *x, int64_t ns)
 {
@@ -351,8 +349,7 @@ static uint8_t *put_task(struct annotate *x, uint8_t *at, uint32_t task_id, uint
 	return at + kb_label((char *)at, NAME_BYTES, task->name.data, task->name.length, false);
 }
 
-/* @timestamp: ticks at which the task has the name to write. */
-static void write_slice(struct annotate *x, const struct kb_slice *slice, uint64_t timestamp)
+static void write_slice(struct annotate *x, const struct kb_slice *slice, const struct kb_event *event)
 {
 	uint8_t *start = kb_out_reserve(x->out, KB_ANNOTATE_FIXED + NAME_BYTES), *at;
 
@@ -360,7 +357,7 @@ static void write_slice(struct annotate *x, const struct kb_slice *slice, uint64
 		return;
 	at = put_job(x, kb_annotate_begin(start, KB_ANNOTATE_CAM_JOB), slice);
 	if (slice->kind == KB_SLICE_RUN) {
-		at = put_task(x, at, slice->task_id, timestamp);
+		at = put_task(x, at, slice->task_id, event->timestamp);
 	} else if (slice->kind == KB_SLICE_IDLE) {
 		memcpy(at, "idle", 4);
 		at += 4;
@@ -385,11 +382,15 @@ static int64_t scaled(double scale, uint64_t value)
 	return (int64_t)(shown < 0.0 ? shown - 0.5 : shown + 0.5);
 }
 
-static void write_custom(struct annotate *x, const struct kb_event *event, uint32_t id,
-			 uint64_t value)
+static void write_counter(struct annotate *x, const struct kb_walk *walk, uint32_t id, uint64_t value)
+{
+	write_value(x, walk->event.core, KEY_COUNTERS + id, (int64_t)value);
+}
+
+static void write_series(struct annotate *x, const struct kb_walk *walk, uint32_t id, uint64_t value)
 {
 	if (id < x->header->nr_series && is_used(x, id))
-		write_value(x, event->core, KEY_COUNTERS + kb_names_nr_counters(x->trace->names) + id,
+		write_value(x, walk->event.core, KEY_COUNTERS + kb_names_nr_counters(x->trace->names) + id,
 			    scaled(x->scales[id], value));
 }
 
@@ -409,8 +410,9 @@ static void write_note(struct annotate *x, enum kb_annotate_type type,
 	kb_annotate_write(x->out, &m);
 }
 
-static void write_annotation(struct annotate *x, const struct kb_event *event)
+static void write_annotation(struct annotate *x, const struct kb_walk *walk)
 {
+	const struct kb_event *event = &walk->event;
 	struct kb_text text = { event->annotation.text, event->annotation.text_length };
 	bool colour = event->annotation.colour;
 
@@ -455,79 +457,45 @@ static void write_sample_text(struct annotate *x, const struct kb_event *event)
 	write_note(x, KB_ANNOTATE_STRING, &plain, (struct kb_text){ text, (size_t)length });
 }
 
-static void write_sample(struct annotate *x, const struct kb_event *event)
+static void write_sample(struct annotate *x, const struct kb_walk *walk, uint32_t known)
 {
-	uint32_t known = kb_names_of_core(x->trace->names, event->core), i;
-
-	if (event->sample.has_pc) {
-		write_value(x, event->core, KEY_SAMPLES, 1);
-		if (x->options->sample_text)
-			write_sample_text(x, event);
-	}
-	for (i = 0; i < event->sample.nr_counters && i < known; i++)
-		if (event->sample.counters[i] != KB_COUNTER_INVALID)
-			write_value(x, event->core,
-				    KEY_COUNTERS + kb_names_counter_id(x->trace->names, event->core, i),
-				    (int64_t)event->sample.counters[i]);
-	for (i = 0; i < event->sample.nr_custom; i++)
-		write_custom(x, event, event->sample.custom[i].id,
-			     event->sample.custom[i].value);
+	(void)known;
+	if (!walk->event.sample.has_pc)
+		return;
+	write_value(x, walk->event.core, KEY_SAMPLES, 1);
+	if (x->options->sample_text)
+		write_sample_text(x, &walk->event);
 }
 
-/*
- * @ended: a slice ended with the halt. The end of a halt whose start is unknown changes
- * nothing.
- */
-static void write_halt(struct annotate *x, const struct kb_event *event, bool ended)
+/* The end of a halt whose start is unknown ends no slice, and changes nothing. */
+static void write_halt(struct annotate *x, const struct kb_walk *walk)
 {
+	const struct kb_event *event = &walk->event;
 	uint32_t task_id;
 
 	if (event->halt.entered)
 		write_activity(x, event->core, 0, -1);
-	else if (ended && kb_timeline_running(x->trace->timeline, event->core, &task_id))
+	else if (walk->nr_slices && kb_timeline_running(x->trace->timeline, event->core, &task_id))
 		write_activity(x, event->core, ACTIVITY_RUNS, (int32_t)task_id);
+	x->since[event->core] = x->now;
 }
 
-static void write_event(struct annotate *x, const struct kb_walk *walk)
+static void write_switch(struct annotate *x, const struct kb_walk *walk)
 {
-	const struct kb_event *event = &walk->event;
-	unsigned int i;
-
-	kb_leb_repack(&x->now, at_raw(x, walk->ns));
-	for (i = 0; i < walk->nr_slices; i++)
-		write_slice(x, &walk->slices[i], event->timestamp);
-	switch (event->type) {
-	case KB_EVENT_TASK_SWITCH:
-		write_activity(x, event->core, ACTIVITY_RUNS, (int32_t)event->task_id);
-		x->since[event->core] = x->now;
-		break;
-	case KB_EVENT_HALT:
-		write_halt(x, event, walk->nr_slices);
-		x->since[event->core] = x->now;
-		break;
-	case KB_EVENT_SAMPLE:
-		write_sample(x, event);
-		break;
-	case KB_EVENT_CUSTOM_COUNTER:
-		write_custom(x, event, event->custom_counter.counter,
-			     event->custom_counter.value);
-		break;
-	case KB_EVENT_ANNOTATION:
-		write_annotation(x, event);
-		break;
-	case KB_EVENT_UNKNOWN:
-		break;
-	}
+	write_activity(x, walk->event.core, ACTIVITY_RUNS, (int32_t)walk->event.task_id);
+	x->since[walk->event.core] = x->now;
 }
 
-static int prepare(struct annotate *x, struct kb_error *err)
+static void take_time(struct annotate *x, const struct kb_walk *walk)
+{
+	kb_leb_repack(&x->now, at_raw(x, walk->ns));
+}
+
+static int begin(struct annotate *x)
 {
 	const char *raw_base = kb_barman_fact(x->trace->barman, "raw_base");
-	int error = kb_export_begin(x->trace, err);
 	uint32_t i;
 
-	if (error)
-		return error;
 	if (raw_base)
 		x->base = (int64_t)strtoull(raw_base, NULL, 10);
 	else
@@ -535,58 +503,55 @@ static int prepare(struct annotate *x, struct kb_error *err)
 			      "count from its base");
 	x->scales = calloc((size_t)x->header->nr_series + 1, sizeof(*x->scales));
 	x->since = calloc((size_t)x->header->max_cores + 1, sizeof(*x->since));
+	if (!x->scales || !x->since)
+		return kb_run_no_memory(&x->run);
 	x->now = kb_leb_pack(0);
-	for (i = 0; x->since && i < x->header->max_cores; i++)
+	for (i = 0; i < x->header->max_cores; i++)
 		x->since[i] = kb_leb_pack(0);
-	return x->scales && x->since ? 0 : kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-}
-
-static int run(struct kb_trace *trace, const struct kb_export_options *options,
-	       struct kb_out *out, struct kb_error *err)
-{
-	struct annotate *x = calloc(1, sizeof(*x));
-	const struct kb_walk *walk;
-	struct kb_slice slice;
-	int result;
-
-	if (!x)
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	x->trace = trace;
-	x->header = kb_trace_header(trace);
-	x->options = options;
-	x->out = out;
-	result = prepare(x, err);
-	if (result)
-		goto out;
 	define(x);
 	if (x->options->beside)
-		annotate_side_write(x->options->beside, options, out,
+		annotate_side_write(x->options->beside, x->options, x->out,
 				    KEY_COUNTERS + kb_names_nr_counters(x->trace->names) +
 				    x->header->nr_series, VIEW);
-	while (!out->error && trace_next(trace, err) > 0)
-		if ((walk = kb_shown(trace)))
-			write_event(x, walk);
-	while (kb_shown_end(x->trace, &slice))
-		write_slice(x, &slice, UINT64_MAX);
+	return 0;
+}
+
+static int end(struct annotate *x)
+{
 	if (x->no_pictures)
-		kb_export_say(options, "pictures that programs sent are missing: there is no %.200s"
+		kb_export_say(x->options, "pictures that programs sent are missing: there is no %.200s"
 			      ANNOTATE_SIDE_SUFFIX " beside the capture: copy it there",
-			      kb_side_name(trace->barman) ?: "CAPTURE");
+			      kb_side_name(x->trace->barman) ?: "CAPTURE");
 	if (x->wide)
-		kb_export_say(options, "values that need more than 32 bits (%" PRIu64 ") are written "
+		kb_export_say(x->options, "values that need more than 32 bits (%" PRIu64 ") are written "
 			      "whole, as the text of Annotate v3 says; Arm's own client sends such "
 			      "values from version 5 on only", x->wide);
-	result = kb_export_end(trace, out, false, err);
-out:
+	return 0;
+}
+
+static void release(struct annotate *x)
+{
 	free(x->scales);
 	free(x->since);
-	free(x);
-	return result;
 }
+
+static const struct sink sink = {
+	.begin = begin,
+	.end = end,
+	.release = release,
+	.before = take_time,
+	.slice = write_slice,
+	.switched = write_switch,
+	.halt = write_halt,
+	.sample = write_sample,
+	.counter = write_counter,
+	.series = write_series,
+	.mark = write_annotation,
+};
 
 const struct kb_export kb_export_annotate = {
 	.name = "annotate",
 	.extension = ".annotate",
 	.description = "Annotate v3, for gatord and Streamline",
-	.run = run,
+	.run = sink_export,
 };

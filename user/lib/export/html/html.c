@@ -73,10 +73,7 @@
 #include "export/html/thin.h"
 #include "export/label.h"
 #include "export/list.h"
-#include "export/pairs.h"
 #include "export/run.h"
-#include "export/stack_table.h"
-#include "export/task_table.h"
 #include "metrics/formula.h"
 
 extern const char *const kb_html_page[];	/* the parts before, between and behind the data */
@@ -92,21 +89,19 @@ struct shown_handler {
 };
 
 struct html {
-	struct kb_trace *trace;
-	const struct kb_header *header;
-	struct kb_out *out;
-	struct kb_stack_table stacks;
-	struct kb_task_table tasks;
-	struct kb_table handlers;	/* struct shown_handler */
-	struct kb_pairs pairs;
+	KB_RUN;
+	struct kb_table shown_handlers;	/* struct shown_handler */
 	int64_t (*last)[KB_HTML_EVENTS];	/* previous time by CPU and kind; one more row is
 					 * for events without a CPU; slices of all kinds use RUN */
 	struct kb_html_thin *thin;	/* NULL: all events are in the page as they are */
+	struct kb_html_thin pieces;	/* what `thin` is */
 	uint64_t lost;
 	uint32_t filled;		/* bytes of `bytes` in use */
 	uint8_t bytes[KB_HTML_CHUNK + KB_HTML_EVENT_BYTES + KB_HTML_TEXT];
-	bool no_memory;
 };
+
+#define SINK struct html
+#include "export/sink.h"
 
 /* ---- the stream ---- */
 
@@ -169,7 +164,7 @@ static uint32_t left_at(struct html *x, const struct kb_slice *slice, const stru
 	struct kb_event left;
 	int64_t node;
 
-	if (x->thin || !event || event->type != KB_EVENT_TASK_SWITCH ||
+	if (x->thin || event->type != KB_EVENT_TASK_SWITCH ||
 	    !event->task_switch.nr_chain || !slice->has_task || !slice->task_id ||
 	    (slice->how != KB_END_PREEMPTED && slice->how != KB_END_BLOCKED))
 		return 0;
@@ -180,7 +175,6 @@ static uint32_t left_at(struct html *x, const struct kb_slice *slice, const stru
 	return node < 0 ? 0 : (uint32_t)node;
 }
 
-/* @event: what ends @slice; NULL: the end of the capture. */
 static void put_slice(struct html *x, const struct kb_slice *slice, const struct kb_event *event)
 {
 	static const enum kb_html_column columns[] = {
@@ -203,8 +197,7 @@ static void put_slice(struct html *x, const struct kb_slice *slice, const struct
 	switch (slice->kind) {
 	case KB_SLICE_RUN:
 		node = left_at(x, slice, event);
-		shown.what = (uint64_t)task_number(x, slice->task_id,
-						   event ? event->timestamp : UINT64_MAX) << 2 |
+		shown.what = (uint64_t)task_number(x, slice->task_id, event->timestamp) << 2 |
 			     (node ? 3 : blocked ? 2 : slice->how == KB_END_PREEMPTED);
 		break;
 	case KB_SLICE_IDLE:
@@ -245,22 +238,18 @@ static void put_value(struct html *x, enum kb_html_kind kind, uint32_t core, int
 	kb_html_thin_value(x->thin, &shown);
 }
 
-/* A sample with a PC. */
-static void put_call(struct html *x, const struct kb_event *event, int64_t ns, bool weighed)
+static void put_call(struct html *x, const struct kb_walk *walk, uint32_t known, uint32_t node)
 {
-	int64_t node = kb_stack_table_add(&x->stacks, event, x->trace->symbolizer);
+	const struct kb_event *event = &walk->event;
 	struct kb_html_sample shown = {
-		.cpu = cpu_of(x, event->core), .ns = ns, .node = (uint32_t)node,
+		.cpu = cpu_of(x, event->core), .ns = walk->ns, .node = node,
 		.task = task_number(x, event->task_id, event->timestamp),
 		/* invalid is ~0 */
-		.weight = weighed ? event->sample.counters[0] + 1 : 0,
+		.weight = known && kb_names_one_weight(x->trace->names) ?
+			  event->sample.counters[0] + 1 : 0,
 	};
 
-	if (node < 0) {
-		x->no_memory = true;
-		return;
-	}
-	begin(x, KB_HTML_SAMPLE, shown.cpu, KB_HTML_SAMPLE_TIME, KB_HTML_SAMPLE, ns);
+	begin(x, KB_HTML_SAMPLE, shown.cpu, KB_HTML_SAMPLE_TIME, KB_HTML_SAMPLE, shown.ns);
 	put_field(x, KB_HTML_SAMPLE_TASK, shown.task);
 	put_field(x, KB_HTML_SAMPLE_NODE, shown.node);
 	put_field(x, KB_HTML_SAMPLE_WEIGHT, shown.weight);
@@ -271,29 +260,35 @@ static void put_call(struct html *x, const struct kb_event *event, int64_t ns, b
 	kb_html_thin_sample(x->thin, &shown);
 }
 
-static void put_sample(struct html *x, const struct kb_event *event, int64_t ns)
+static void put_counter(struct html *x, const struct kb_walk *walk, uint32_t id, uint64_t value)
 {
-	uint32_t known = kb_names_of_core(x->trace->names, event->core), i;
-	const uint64_t *counters = event->sample.counters;
-
-	if (known > event->sample.nr_counters)
-		known = event->sample.nr_counters;
-	if (event->sample.has_pc)
-		put_call(x, event, ns, known && kb_names_one_weight(x->trace->names));
-	for (i = 0; i < known; i++)
-		if (counters[i] != KB_COUNTER_INVALID)
-			put_value(x, KB_HTML_COUNTER, event->core, ns,
-				  kb_names_counter_id(x->trace->names, event->core, i), counters[i]);
-	for (i = 0; i < event->sample.nr_custom; i++)
-		put_value(x, KB_HTML_SERIES, event->core, ns, event->sample.custom[i].id,
-			  event->sample.custom[i].value);
+	put_value(x, KB_HTML_COUNTER, walk->event.core, walk->ns, id, value);
 }
 
-static void put_mark(struct html *x, const struct kb_event *event, int64_t ns)
+/* A frequency is of the CPU that it is about, which need not be the one that wrote it. */
+static void put_series(struct html *x, const struct kb_walk *walk, uint32_t id, uint64_t value)
 {
+	bool frequency = walk->event.type == KB_EVENT_CUSTOM_COUNTER &&
+			 walk->event.custom_counter.what == KB_WHAT_FREQUENCY;
+
+	put_value(x, KB_HTML_SERIES, frequency ? walk->event.custom_counter.cpu : walk->event.core,
+		  walk->ns, id, value);
+}
+
+/* Requests for softirqs are not shown; all other details are values. */
+static bool put_detail(struct html *x, const struct kb_walk *walk, uint32_t from)
+{
+	(void)x;
+	(void)from;
+	return walk->event.custom_counter.what == KB_WHAT_SOFTIRQ_RAISE;
+}
+
+static void put_mark(struct html *x, const struct kb_walk *walk)
+{
+	const struct kb_event *event = &walk->event;
 	char text[KB_HTML_TEXT];
 	struct kb_html_mark shown = {
-		.cpu = cpu_of(x, event->core), .ns = ns, .text = text,
+		.cpu = cpu_of(x, event->core), .ns = walk->ns, .text = text,
 		.task = task_number(x, event->task_id, event->timestamp),
 		.type = event->annotation.type,
 		.channel = event->annotation.channel,
@@ -306,7 +301,7 @@ static void put_mark(struct html *x, const struct kb_event *event, int64_t ns)
 		kb_html_thin_mark(x->thin, &shown);
 		return;
 	}
-	begin(x, KB_HTML_MARK, shown.cpu, KB_HTML_MARK_FIELD, KB_HTML_MARK, ns);
+	begin(x, KB_HTML_MARK, shown.cpu, KB_HTML_MARK_FIELD, KB_HTML_MARK, shown.ns);
 	put_field(x, KB_HTML_MARK_FIELD, shown.task);
 	put_field(x, KB_HTML_MARK_FIELD, shown.type);
 	put_field(x, KB_HTML_MARK_FIELD, shown.channel);
@@ -320,14 +315,14 @@ static void put_mark(struct html *x, const struct kb_event *event, int64_t ns)
 static uint32_t handler_number(struct html *x, const struct kb_handler *handler)
 {
 	uint64_t key = kb_origin_key(&handler->origin);
-	struct shown_handler *shown = kb_table_get(&x->handlers, &key);
+	struct shown_handler *shown = kb_table_get(&x->shown_handlers, &key);
 
 	if (!shown) {
 		x->no_memory = true;
 		return 0;
 	}
 	shown->origin = handler->origin;
-	return (uint32_t)(((char *)shown - x->handlers.rows) / x->handlers.row_size);
+	return (uint32_t)(((char *)shown - x->shown_handlers.rows) / x->shown_handlers.row_size);
 }
 
 static void begin_source(struct html *x, uint32_t cpu, enum kb_html_source source, int64_t start,
@@ -375,70 +370,6 @@ static void put_wakeup(struct html *x, const struct kb_arrow *wakeup)
 	end(x);
 	if (x->thin)
 		kb_html_thin_wakeup(x->thin, &shown);
-}
-
-static void put_pairs(struct html *x)
-{
-	struct kb_paired paired;
-
-	if (kb_pairs_feed(&x->pairs, x->trace, &paired)) {
-		x->no_memory = true;
-		return;
-	}
-	if (paired.woken)
-		put_wakeup(x, &paired.wakeup);
-	if (paired.handled)
-		put_handler(x, &paired.handler);
-}
-
-/* A value, unless it is shown as a source. */
-static void put_custom(struct html *x, const struct kb_event *event, int64_t ns)
-{
-	uint8_t what = event->custom_counter.what;
-	uint32_t core = what == KB_WHAT_FREQUENCY ? event->custom_counter.cpu : event->core;
-
-	switch (what) {
-	case KB_WHAT_WAKING:
-	case KB_WHAT_WAKING_NEW:
-	case KB_WHAT_IRQ_ENTRY:
-	case KB_WHAT_IRQ_EXIT:
-	case KB_WHAT_IPI_ENTRY:
-	case KB_WHAT_IPI_EXIT:
-	case KB_WHAT_SOFTIRQ_RAISE:
-	case KB_WHAT_SOFTIRQ_ENTRY:
-	case KB_WHAT_SOFTIRQ_EXIT:
-		return;
-	default:
-		put_value(x, KB_HTML_SERIES, core, ns, event->custom_counter.counter,
-			  event->custom_counter.value);
-	}
-}
-
-static void put_event(struct html *x)
-{
-	const struct kb_walk *walk = kb_shown(x->trace);
-	const struct kb_event *event;
-	unsigned int i;
-
-	for (i = 0; walk && i < walk->nr_slices; i++)
-		put_slice(x, &walk->slices[i], &walk->event);
-	put_pairs(x);
-	if (!walk)
-		return;
-	event = &walk->event;
-	switch (event->type) {
-	case KB_EVENT_SAMPLE:
-		put_sample(x, event, walk->ns);
-		break;
-	case KB_EVENT_CUSTOM_COUNTER:
-		put_custom(x, event, walk->ns);
-		break;
-	case KB_EVENT_ANNOTATION:
-		put_mark(x, event, walk->ns);
-		break;
-	default:
-		break;
-	}
 }
 
 /* ---- the tables ---- */
@@ -524,8 +455,8 @@ static void put_handlers(struct html *x, struct kb_json *json)
 	uint32_t i;
 
 	kb_json_array(json, "handlers");
-	for (i = 0; i < x->handlers.nr; i++) {
-		const struct shown_handler *shown = kb_table_row(&x->handlers, i);
+	for (i = 0; i < x->shown_handlers.nr; i++) {
+		const struct shown_handler *shown = kb_table_row(&x->shown_handlers, i);
 
 		kb_origin_name(x->trace, &shown->origin, 0, name, sizeof(name));
 		kb_json_array(json, NULL);
@@ -648,21 +579,11 @@ static void end_piece(struct html *x, bool is_last)
 	memset(x->last, 0, ((size_t)x->header->max_cores + 1) * sizeof(*x->last));
 }
 
-static void put_events(struct html *x, struct kb_error *err)
+/* A piece ends behind the record that fills it. */
+static void end_full_piece(struct html *x)
 {
-	struct kb_slice slice;
-
-	while (!kb_out_error(x->out) && !x->no_memory && kb_export_next(x->trace, err)) {
-		put_event(x);
-		if (x->thin && kb_html_thin_is_full(x->thin))
-			end_piece(x, false);
-	}
-	while (kb_shown_end(x->trace, &slice))
-		put_slice(x, &slice, NULL);
-	if (x->thin && !x->no_memory)
-		end_piece(x, true);
-	else
-		flush(x, x->filled);
+	if (x->thin && kb_html_thin_is_full(x->thin))
+		end_piece(x, false);
 }
 
 /* The number of records that are shown, and their time. It reads the capture. */
@@ -688,10 +609,10 @@ static bool may_be_long(const struct kb_trace *trace)
 	return source->kind != KB_SOURCE_STREAM && source->size / RECORD_BYTES >= THINNED_FROM;
 }
 
-/* Sets x->thin to @thin if the page is to be thinned. */
-static int choose(struct html *x, struct kb_html_thin *thin, const char *format,
-		  struct kb_error *err)
+/* Sets x->thin if the page is to be thinned. */
+static int choose(struct html *x)
 {
+	const char *format = x->options->format;
 	bool always = format && !strcmp(format, "thinned");
 	int64_t first, last;
 	uint64_t records;
@@ -699,65 +620,69 @@ static int choose(struct html *x, struct kb_html_thin *thin, const char *format,
 
 	if ((format && !strcmp(format, "full")) || (!always && !may_be_long(x->trace)))
 		return 0;
-	error = kb_barman_keep(x->trace->barman, err);
+	error = kb_barman_keep(x->trace->barman, x->err);
 	if (error)
 		return error;
 	records = count_records(x->trace, &first, &last);
-	error = kb_trace_rewind(x->trace, err);
+	error = kb_trace_rewind(x->trace, x->err);
 	if (error || (records < THINNED_FROM && !always))
 		return error;
-	x->thin = thin;
-	if (kb_html_thin_init(thin, x->header->max_cores, first, last, records))
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	x->thin = &x->pieces;
+	if (kb_html_thin_init(x->thin, x->header->max_cores, first, last, records))
+		return kb_run_no_memory(&x->run);
 	return 0;
 }
 
-static int prepare(struct html *x, struct kb_html_thin *thin, const char *format,
-		   struct kb_error *err)
+static int begin_page(struct html *x)
 {
-	int error = kb_export_begin(x->trace, err) ?: choose(x, thin, format, err);
+	int error = choose(x);
 
 	if (error)
 		return error;
-	kb_task_table_init(&x->tasks, x->trace);
-	kb_table_init(&x->handlers, sizeof(struct shown_handler), 1);
+	kb_table_init(&x->shown_handlers, sizeof(struct shown_handler), 1);
 	x->last = calloc((size_t)x->header->max_cores + 1, sizeof(*x->last));
-	if (kb_stack_table_init(&x->stacks, false) || !x->last ||
-	    kb_pairs_init(&x->pairs, x->trace))
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	if (!x->last)
+		return kb_run_no_memory(&x->run);
+	kb_out_bytes(x->out, kb_html_page[0], strlen(kb_html_page[0]));
+	if (x->thin)
+		kb_out_printf(x->out, "</script>\n");
 	return 0;
 }
 
-static int run(struct kb_trace *trace, const struct kb_export_options *options,
-	       struct kb_out *out, struct kb_error *err)
+static int end_page(struct html *x)
 {
-	struct kb_html_thin thin = { 0 };
-	struct html x = {
-		.trace = trace,
-		.header = kb_trace_header(trace),
-		.out = out,
-	};
-	int result = prepare(&x, &thin, options->format, err);
-
-	if (result)
-		goto out;
-	kb_out_bytes(out, kb_html_page[0], strlen(kb_html_page[0]));
-	if (x.thin)
-		kb_out_printf(out, "</script>\n");
-	put_events(&x, err);
-	if (x.thin)
-		kb_out_printf(out, "<script type=\"text/plain\">\n");
-	put_tail(&x);
-	result = kb_export_end(trace, out, x.no_memory, err);
-out:
-	kb_html_thin_release(&thin);
-	free(x.last);
-	kb_pairs_release(&x.pairs);
-	kb_table_release(&x.handlers);
-	kb_stack_table_release(&x.stacks);
-	kb_task_table_release(&x.tasks);
-	return result;
+	if (x->thin && !x->no_memory)
+		end_piece(x, true);
+	else
+		flush(x, x->filled);
+	if (x->thin)
+		kb_out_printf(x->out, "<script type=\"text/plain\">\n");
+	put_tail(x);
+	return 0;
 }
+
+static void release(struct html *x)
+{
+	kb_html_thin_release(&x->pieces);
+	free(x->last);
+	kb_table_release(&x->shown_handlers);
+}
+
+static const struct sink sink = {
+	.uses = KB_USES_STACKS | KB_USES_PAIRS | KB_USES_RUNNING,
+	.begin = begin_page,
+	.end = end_page,
+	.release = release,
+	.after = end_full_piece,
+	.slice = put_slice,
+	.woken = put_wakeup,
+	.handled = put_handler,
+	.call = put_call,
+	.counter = put_counter,
+	.series = put_series,
+	.detail = put_detail,
+	.mark = put_mark,
+};
 
 static const char *const formats[] = { "auto", ".html", "full", ".html", "thinned", ".html", NULL };
 
@@ -766,5 +691,5 @@ const struct kb_export kb_export_html = {
 	.extension = ".html",
 	.description = "one page with timeline, tasks and flame graph, for any browser",
 	.formats = formats,
-	.run = run,
+	.run = sink_export,
 };

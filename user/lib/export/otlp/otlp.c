@@ -10,8 +10,6 @@
 #include <kbarman/version.h>
 
 #include "analysis/facts/cgroups.h"
-#include "analysis/samples/cputime.h"
-#include "analysis/trace/inside.h"
 #include "base/digest.h"
 #include "base/hash.h"
 #include "base/io/out_packet.h"
@@ -20,8 +18,6 @@
 #include "export/otlp/otlp.h"
 #include "export/otlp/tables.h"
 #include "export/run.h"
-#include "export/task_table.h"
-#include "export/waits.h"
 #include "format/gzip.h"
 #include "format/protobuf.h"
 
@@ -53,13 +49,9 @@ struct program {
 };
 
 struct otlp {
-	struct kb_trace *trace;
-	const struct kb_otlp_options *options;
-	struct kb_stack_table stacks;
-	struct kb_task_table tasks;
+	KB_RUN;				/* out: the body of a request */
+	const struct kb_otlp_options *how;
 	struct kb_cgroups *cgroups;
-	struct kb_cputime times;
-	struct kb_waits waits;
 	uint32_t nr_values;
 
 	/* of the request that is being filled */
@@ -69,12 +61,14 @@ struct otlp {
 	bool open;			/* its times are known */
 	int64_t from, last;		/* ns, as kb_barman_ns() */
 
-	struct kb_out *body, *resource, *scope, *profile;
+	struct kb_out *resource, *scope, *profile;
 	uint64_t identity[2];		/* of the capture */
 	uint64_t nr_requests, nr_rows;
 	int error;			/* of take() */
-	bool no_memory;
 };
+
+#define SINK struct otlp
+#include "export/sink.h"
 
 /* ---- adding up ---- */
 
@@ -130,28 +124,22 @@ static void take_wait(void *context, const struct kb_wait *wait)
 	x->request.wait_ns += wait->ns;
 }
 
-static void add_sample(struct otlp *x, const struct kb_event *event, int64_t ns)
+static void add_sample(struct otlp *x, const struct kb_walk *walk, uint32_t known, uint32_t node)
 {
-	struct row *row = find_row(x, event->task_id, event->timestamp,
-				   kb_stack_table_add(&x->stacks, event, x->trace->symbolizer));
-	uint32_t known = kb_names_of_core(x->trace->names, event->core), i;
-	const uint64_t *counters = event->sample.counters;
-	uint64_t since = 0;
+	const struct kb_event *event = &walk->event;
+	struct row *row = find_row(x, event->task_id, event->timestamp, node);
 
 	if (!row)
 		return;
 	x->request.samples++;
 	row->values[VALUE_SAMPLES]++;
-	if (known > event->sample.nr_counters)
-		known = event->sample.nr_counters;
-	for (i = 0; i < known; i++) {
+	for (uint32_t i = 0; i < known; i++) {
 		uint32_t id = kb_names_counter_id(x->trace->names, event->core, i);
 
-		if (counters[i] != KB_COUNTER_INVALID && VALUE_COUNTERS + id < x->nr_values)
-			row->values[VALUE_COUNTERS + id] += counters[i];
+		if (event->sample.counters[i] != KB_COUNTER_INVALID && VALUE_COUNTERS + id < x->nr_values)
+			row->values[VALUE_COUNTERS + id] += event->sample.counters[i];
 	}
-	x->no_memory |= kb_cputime_sample(&x->times, event, ns, &since) != 0;
-	row->values[VALUE_CPU] += since;
+	row->values[VALUE_CPU] += x->cpu_ns;
 }
 
 /* ---- writing: names, resources ---- */
@@ -180,8 +168,8 @@ static void put_own(struct otlp *x, struct kb_out *out, const char *key, const c
 {
 	size_t i;
 
-	for (i = 0; i < x->options->nr_attributes; i++)
-		if (!strcmp(x->options->attributes[i].key, key))
+	for (i = 0; i < x->how->nr_attributes; i++)
+		if (!strcmp(x->how->attributes[i].key, key))
 			return;
 	if (length)
 		put_text_attribute(out, key, value, length);
@@ -215,10 +203,10 @@ static void put_resource(struct otlp *x, const struct program *program)
 	put_own(x, out, "os.type", "linux", strlen("linux"));
 	put_fact(x, out, "os.version", "release");
 	put_own(x, out, "process.executable.name", name, length);
-	for (i = 0; i < x->options->nr_attributes; i++)
-		put_text_attribute(out, x->options->attributes[i].key,
-				   x->options->attributes[i].value,
-				   strlen(x->options->attributes[i].value));
+	for (i = 0; i < x->how->nr_attributes; i++)
+		put_text_attribute(out, x->how->attributes[i].key,
+				   x->how->attributes[i].value,
+				   strlen(x->how->attributes[i].value));
 	kb_otlp_nest(x->resource, KB_OTLP_RESOURCE, out);
 }
 
@@ -361,7 +349,7 @@ static void put_program(struct otlp *x, uint32_t program, const uint32_t *rows, 
 	}
 	kb_otlp_nest(x->resource, KB_OTLP_RESOURCE_SCOPES, x->scope);
 	if (x->request.profiles != before)
-		kb_otlp_nest(x->body, KB_OTLP_REQUEST_RESOURCES, x->resource);
+		kb_otlp_nest(x->out, KB_OTLP_REQUEST_RESOURCES, x->resource);
 	x->resource->at = x->resource->buffer;	/* else its waits took no time at all */
 }
 
@@ -426,16 +414,16 @@ static int hand_over(struct otlp *x, struct kb_out *packed)
 
 	if (error)
 		return error;
-	data = kb_out_data(x->body, &size);
+	data = kb_out_data(x->out, &size);
 	kb_out_bytes(in, data, size);
-	error = kb_out_error(x->body);
+	error = kb_out_error(x->out);
 	if (!error)
 		error = kb_gzip_finish(gzip);
 	kb_gzip_destroy(gzip);
 	if (error)
 		return error;
 	x->request.data = kb_out_data(packed, &x->request.size);
-	return x->options->take(x->options->context, &x->request);
+	return x->how->take(x->how->context, &x->request);
 }
 
 /* Encode what was added up, pass it on, and begin with nothing. */
@@ -450,24 +438,26 @@ static void end_request(struct otlp *x)
 	x->request.from = epoch + (uint64_t)x->from;
 	x->request.until = epoch + (uint64_t)x->last;
 	put_programs(x);
-	kb_otlp_tables_write(&x->tables, x->body);
-	x->no_memory |= x->tables.no_memory || kb_out_error(x->body);
+	kb_otlp_tables_write(&x->tables, x->out);
+	x->no_memory |= x->tables.no_memory || kb_out_error(x->out);
 	if (!x->no_memory && x->request.profiles && !kb_out_memory(&packed)) {
 		x->error = hand_over(x, packed);
+		x->no_memory |= x->error != 0;		/* no further record is read */
 		kb_out_destroy(packed);
 	} else {
 		x->no_memory |= x->request.profiles != 0;
 	}
 	x->nr_requests++;
-	x->body->at = x->body->buffer;
+	x->out->at = x->out->buffer;
 	close_request(x);
 	open_request(x);
 }
 
 /* The request that the record belongs to. Records of a hostile capture may be in any order. */
-static void choose_request(struct otlp *x, int64_t ns)
+static void choose_request(struct otlp *x, const struct kb_walk *walk)
 {
-	uint64_t every = x->options->every_ns ? x->options->every_ns : MINUTE_NS;
+	int64_t ns = walk->ns;
+	uint64_t every = x->how->every_ns ? x->how->every_ns : MINUTE_NS;
 
 	if (x->open && ns > x->from && (uint64_t)ns - (uint64_t)x->from >= every) {
 		/* its time was all of it, whatever came last */
@@ -489,19 +479,6 @@ static void choose_request(struct otlp *x, int64_t ns)
 		x->last = ns > x->from ? ns : x->from;
 }
 
-static void take_event(struct otlp *x)
-{
-	const struct kb_walk *walk = &x->trace->walk;
-	const struct kb_event *event = &walk->event;
-
-	choose_request(x, walk->ns);
-	x->no_memory |= kb_cputime_feed(&x->times, walk) != 0;
-	if (event->type == KB_EVENT_SAMPLE && event->sample.has_pc)
-		add_sample(x, event, walk->ns);
-	kb_waits_feed(&x->waits, walk);
-	x->no_memory |= x->waits.no_memory;
-}
-
 /* ---- all of it ---- */
 
 /* What tells this capture from others: host, clocks, texts. Not the name of the file. */
@@ -519,25 +496,35 @@ static void identify(struct otlp *x)
 		x->identity[i / 8] |= (uint64_t)name[i] << (8 * (i % 8));
 }
 
-static int prepare(struct otlp *x, struct kb_error *err)
+static int begin(struct otlp *x)
 {
-	uint32_t nr;
-	int error = kb_export_begin(x->trace, err);
+	uint32_t nr = kb_names_nr_counters(x->trace->names);
 
-	if (error)
-		return error;
-	nr = kb_names_nr_counters(x->trace->names);
 	x->nr_values = VALUE_COUNTERS + (nr < MAX_COUNTERS ? nr : MAX_COUNTERS);
-	kb_task_table_init(&x->tasks, x->trace);
 	identify(x);
 	open_request(x);
-	if (kb_cgroups_create(&x->cgroups, x->trace->barman))
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	if (kb_stack_table_init(&x->stacks, true) || kb_cputime_init(&x->times, x->trace) ||
-	    kb_out_memory(&x->body) || kb_out_memory(&x->resource) || kb_out_memory(&x->scope) ||
-	    kb_out_memory(&x->profile))
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	return kb_waits_init(&x->waits, x->trace, &x->stacks, take_wait, x, err);
+	if (kb_cgroups_create(&x->cgroups, x->trace->barman) || kb_out_memory(&x->resource) ||
+	    kb_out_memory(&x->scope) || kb_out_memory(&x->profile))
+		return kb_run_no_memory(&x->run);
+	return 0;
+}
+
+/* What the capture has that requests can't hold, or has not. */
+static void complain(const struct otlp *x)
+{
+	if (!x->nr_rows && !x->rows.nr)
+		kb_export_say(x->options, "the capture has no samples with an address");
+	if (kb_names_nr_counters(x->trace->names) > MAX_COUNTERS)
+		kb_export_say(x->options, "only the first %d of %u counters were written", MAX_COUNTERS,
+			      kb_names_nr_counters(x->trace->names));
+}
+
+static int end(struct otlp *x)
+{
+	complain(x);
+	end_request(x);
+	return !x->error ? 0 : kb_error_set(x->err, x->error, KB_NO_OFFSET, "can't pass on a request: %s",
+					    strerror(-x->error));
 }
 
 static void release(struct otlp *x)
@@ -546,48 +533,31 @@ static void release(struct otlp *x)
 	kb_out_destroy(x->profile);
 	kb_out_destroy(x->scope);
 	kb_out_destroy(x->resource);
-	kb_out_destroy(x->body);
-	kb_waits_release(&x->waits);
-	kb_cputime_release(&x->times);
-	kb_stack_table_release(&x->stacks);
-	kb_task_table_release(&x->tasks);
 	kb_cgroups_destroy(x->cgroups);
 }
 
-/* What the capture has that requests can't hold, or has not. */
-static void complain(const struct otlp *x)
-{
-	const struct kb_export_options say = {
-		.say = x->options->say, .context = x->options->context,
-	};
-
-	if (!x->nr_rows && !x->rows.nr)
-		kb_export_say(&say, "the capture has no samples with an address");
-	if (kb_names_nr_counters(x->trace->names) > MAX_COUNTERS)
-		kb_export_say(&say, "only the first %d of %u counters were written", MAX_COUNTERS,
-			      kb_names_nr_counters(x->trace->names));
-}
+static const struct sink sink = {
+	.uses = KB_USES_STACKS | KB_USES_ADDRESSES | KB_USES_TIMES,
+	.begin = begin,
+	.end = end,
+	.release = release,
+	.before = choose_request,
+	.waited = take_wait,
+	.call = add_sample,
+};
 
 int kb_otlp_run(struct kb_trace *trace, const struct kb_otlp_options *options,
 		struct kb_error *err)
 {
-	struct otlp x = { .trace = trace, .options = options };
-	int result = prepare(&x, err);
+	const struct kb_export_options say = { .say = options->say, .context = options->context };
+	struct otlp x = { .how = options };
+	struct kb_out *body;
+	int result = kb_out_memory(&body);
 
 	if (result)
-		goto out;
-	while (!x.no_memory && !x.error && kb_export_next(trace, err))
-		take_event(&x);
-	kb_waits_end(&x.waits, trace);
-	x.no_memory |= x.waits.no_memory;
-	complain(&x);
-	end_request(&x);
-	if (x.error)
-		result = kb_error_set(err, x.error, KB_NO_OFFSET, "can't pass on a request: %s",
-				      strerror(-x.error));
-	else
-		result = kb_export_end(trace, x.body, x.no_memory, err);
-out:
-	release(&x);
+		return kb_error_set(err, result, KB_NO_OFFSET, "out of memory");
+	kb_run_init(&x.run, trace, &say, body, err);
+	result = sink_run(&x, &sink);
+	kb_out_destroy(body);
 	return result;
 }

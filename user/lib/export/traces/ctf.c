@@ -15,13 +15,10 @@
 
 #include <kbarman/chain.h>
 
-#include "analysis/time/task_cpus.h"
 #include "base/array.h"
 #include "export/label.h"
 #include "export/list.h"
-#include "export/read_cpus.h"
 #include "export/run.h"
-#include "export/task_table.h"
 #include "format/ctf.h"
 
 #define COMM		16	/* bytes of a task's name in sched_switch, with its NUL */
@@ -49,51 +46,16 @@ enum event_id {
 	"};\n"
 
 static const char events[] =
-	"event {\n"
-	"\tid = 0;\n"
-	"\tname = \"sched_switch\";\n"
-	"\tstream_id = 0;\n"
-	"\tfields := struct { char_t _prev_comm[16]; int32_t _prev_tid; int32_t _prev_prio;"
-	" int64_t _prev_state; char_t _next_comm[16]; int32_t _next_tid; int32_t _next_prio; };\n"
-	"};\n"
-	"event {\n"
-	"\tid = 1;\n"
-	"\tname = \"power_cpu_idle\";\n"
-	"\tstream_id = 0;\n"
-	"\tfields := struct { uint32_t _state; uint32_t _cpu_id; };\n"
-	"};\n"
-	"event {\n"
-	"\tid = 2;\n"
-	"\tname = \"kbarman:sample\";\n"
-	"\tstream_id = 0;\n"
-	"\tfields := struct { int32_t _tid; address_t _ip; string _symbol; string _image;"
-	" uint64_t _period; uint32_t __chain_length; address_t _chain[__chain_length]; };\n"
-	"};\n"
-	"event {\n"
-	"\tid = 3;\n"
-	"\tname = \"kbarman:counter\";\n"
-	"\tstream_id = 0;\n"
-	"\tfields := struct { string _name; uint64_t _value; };\n"
-	"};\n"
-	"event {\n"
-	"\tid = 4;\n"
-	"\tname = \"kbarman:series\";\n"
-	"\tstream_id = 0;\n"
-	"\tfields := struct { string _name; uint64_t _value; double_t _scaled; };\n"
-	"};\n"
-	"event {\n"
-	"\tid = 5;\n"
-	"\tname = \"kbarman:mark\";\n"
-	"\tstream_id = 0;\n"
-	"\tfields := struct { int32_t _tid; uint32_t _type; uint32_t _channel; uint32_t _group;"
-	" uint32_t _colour; string _text; };\n"
-	"};\n"
-	"event {\n"
-	"\tid = 6;\n"
-	"\tname = \"kbarman:task\";\n"
-	"\tstream_id = 0;\n"
-	"\tfields := struct { int32_t _tid; int32_t _pid; string _name; };\n"
-	"};\n"
+	EVENT(0, "sched_switch", "char_t _prev_comm[16]; int32_t _prev_tid; int32_t _prev_prio;"
+	      " int64_t _prev_state; char_t _next_comm[16]; int32_t _next_tid; int32_t _next_prio;")
+	EVENT(1, "power_cpu_idle", "uint32_t _state; uint32_t _cpu_id;")
+	EVENT(2, "kbarman:sample", "int32_t _tid; address_t _ip; string _symbol; string _image;"
+	      " uint64_t _period; uint32_t __chain_length; address_t _chain[__chain_length];")
+	EVENT(3, "kbarman:counter", "string _name; uint64_t _value;")
+	EVENT(4, "kbarman:series", "string _name; uint64_t _value; double_t _scaled;")
+	EVENT(5, "kbarman:mark", "int32_t _tid; uint32_t _type; uint32_t _channel; uint32_t _group;"
+	      " uint32_t _colour; string _text;")
+	EVENT(6, "kbarman:task", "int32_t _tid; int32_t _pid; string _name;")
 	EVENT(7, "sched_waking", ABOUT_TASK "int32_t _target_cpu;")
 	EVENT(8, "sched_wakeup_new", ABOUT_TASK "int32_t _target_cpu;")
 	EVENT(9, "sched_migrate_task", ABOUT_TASK "int32_t _orig_cpu; int32_t _dest_cpu;")
@@ -108,17 +70,16 @@ static const char events[] =
 	EVENT(18, "kbarman:idle_miss", "uint32_t _state; uint32_t _cpu_id; uint32_t _below;");
 
 struct ctf {
-	struct kb_trace *capture;
-	const struct kb_header *header;
-	struct kb_task_table tasks;
-	struct kb_task_cpus cpus;
-	struct kb_read_cpus read;
-	struct kb_ctf *trace;
+	KB_RUN;
+	struct kb_ctf *stream;
+	uint64_t now;		/* of the record that is written */
 	int64_t base;		/* CLOCK_MONOTONIC_RAW at the capture's base */
 	int64_t offset;		/* of the wall clock from that clock */
 	uint64_t outside;	/* times that a trace can't have */
-	bool no_memory;
 };
+
+#define SINK struct ctf
+#include "export/sink.h"
 
 /*
  * The time of an event, at least 0. Readers add the clock's offset to get the wall clock, which
@@ -169,7 +130,7 @@ static uint8_t *put_double(uint8_t *at, double value)
 /* ---- events ---- */
 
 /* Write the name and process of a task when it first appears. */
-static void see_task(struct ctf *x, const struct kb_event *event, uint64_t time)
+static void see_task(struct ctf *x, const struct kb_event *event)
 {
 	int64_t i = kb_task_table_find(&x->tasks, event->task_id, event->timestamp);
 	char label[KB_TASK_LABEL];
@@ -181,35 +142,42 @@ static void see_task(struct ctf *x, const struct kb_event *event, uint64_t time)
 	if (!task || task->user)
 		return;
 	task->user = true;
-	at = kb_ctf_begin(x->trace, event->core, TASK, time, NUMBERS + NAME);
+	at = kb_ctf_begin(x->stream, event->core, TASK, x->now, NUMBERS + NAME);
 	at = kb_ctf_put32(at, event->task_id);
 	at = kb_ctf_put32(at, task->tgid);
-	kb_ctf_end(x->trace, put_text(at, label, kb_task_label(&x->tasks, (uint32_t)i, label), NAME));
+	kb_ctf_end(x->stream, put_text(at, label, kb_task_label(&x->tasks, (uint32_t)i, label), NAME));
 }
 
 /* The state as LTTng writes it, which does not tell preempted tasks from others that can run. */
 static uint64_t lttng_state(struct ctf *x, uint32_t task_id)
 {
-	uint32_t state = kb_export_switch_state(x->capture, task_id);
+	uint32_t state = kb_export_switch_state(x->trace, task_id);
 
 	return state == KB_FTRACE_PREEMPTED ? KB_FTRACE_RUNNING : state;
 }
 
 /* @previous: the task that ran; 0: unknown. */
-static void write_switch(struct ctf *x, uint32_t core, uint64_t time, uint32_t previous, uint64_t state,
-			 uint32_t next)
+static void put_switch(struct ctf *x, uint32_t core, uint64_t time, uint32_t previous, uint64_t state,
+		       uint32_t next)
 {
-	uint64_t timestamp = x->capture->walk.event.timestamp;
-	uint8_t *at = kb_ctf_begin(x->trace, core, SWITCH, time, NUMBERS);
+	uint64_t timestamp = x->trace->walk.event.timestamp;
+	uint8_t *at = kb_ctf_begin(x->stream, core, SWITCH, time, NUMBERS);
 
-	at = put_comm(at, kb_names_task(x->capture->names, previous, timestamp)->name);
+	at = put_comm(at, kb_names_task(x->trace->names, previous, timestamp)->name);
 	at = kb_ctf_put32(at, previous);
 	at = kb_ctf_put32(at, NORMAL_PRIORITY);
 	at = kb_ctf_put64(at, state);
-	at = put_comm(at, kb_names_task(x->capture->names, next, timestamp)->name);
+	at = put_comm(at, kb_names_task(x->trace->names, next, timestamp)->name);
 	at = kb_ctf_put32(at, next);
-	kb_ctf_end(x->trace, kb_ctf_put32(at, NORMAL_PRIORITY));
+	kb_ctf_end(x->stream, kb_ctf_put32(at, NORMAL_PRIORITY));
 	*kb_read_cpu(&x->read, core) = (struct kb_read_cpu){ true, next };
+}
+
+static void write_switch(struct ctf *x, const struct kb_walk *walk)
+{
+	see_task(x, &walk->event);
+	put_switch(x, walk->event.core, x->now, walk->running, lttng_state(x, walk->running),
+		   walk->event.task_id);
 }
 
 /* For readers the task that ran leaves the CPU, and sleeps: that takes part in no sum. */
@@ -218,26 +186,27 @@ static void write_lost(struct ctf *x, const struct kb_slice *slice)
 	uint32_t running = kb_read_cpu(&x->read, slice->core)->running;
 
 	if (running)
-		write_switch(x, slice->core, clock_of(x, slice->start), running,
-			     KB_TASK_INTERRUPTIBLE, 0);
-	kb_ctf_discard(x->trace, slice->core, slice->lost);
+		put_switch(x, slice->core, clock_of(x, slice->start), running,
+			   KB_TASK_INTERRUPTIBLE, 0);
+	kb_ctf_discard(x->stream, slice->core, slice->lost);
 }
 
-static void write_halt(struct ctf *x, const struct kb_event *event, uint64_t time)
+static void write_halt(struct ctf *x, const struct kb_walk *walk)
 {
-	uint8_t *at = kb_ctf_begin(x->trace, event->core, IDLE, time, NUMBERS);
+	const struct kb_event *event = &walk->event;
+	uint8_t *at = kb_ctf_begin(x->stream, event->core, IDLE, x->now, NUMBERS);
 	int state = event->halt.idle_state;
 
 	at = kb_ctf_put32(at, !event->halt.entered ? UINT32_MAX :
 			  state == KB_STATE_UNKNOWN ? 0 : (uint32_t)state);
-	kb_ctf_end(x->trace, kb_ctf_put32(at, event->core));
+	kb_ctf_end(x->stream, kb_ctf_put32(at, event->core));
 }
 
-static void write_pc(struct ctf *x, const struct kb_event *event, uint64_t time)
+static void write_pc(struct ctf *x, const struct kb_event *event)
 {
 	uint32_t depth = kb_chain_depth(event), i;
-	const struct kb_symbol *symbol = !x->capture->symbolizer ? NULL :
-		kb_symbolizer_resolve(x->capture->symbolizer, event->task_id, event->timestamp,
+	const struct kb_symbol *symbol = !x->trace->symbolizer ? NULL :
+		kb_symbolizer_resolve(x->trace->symbolizer, event->task_id, event->timestamp,
 				      event->sample.pc);
 	const char *name = symbol && *symbol->name ? symbol->name : UNKNOWN;
 	const char *image = symbol ? symbol->image : UNKNOWN;
@@ -245,7 +214,7 @@ static void write_pc(struct ctf *x, const struct kb_event *event, uint64_t time)
 
 	if (depth > FRAMES)
 		depth = FRAMES;
-	at = kb_ctf_begin(x->trace, event->core, SAMPLE, time, NUMBERS + 2 * NAME + depth * 8);
+	at = kb_ctf_begin(x->stream, event->core, SAMPLE, x->now, NUMBERS + 2 * NAME + depth * 8);
 	at = kb_ctf_put32(at, event->task_id);
 	at = kb_ctf_put64(at, event->sample.pc);
 	at = put_text(at, name, strlen(name), NAME);
@@ -256,18 +225,43 @@ static void write_pc(struct ctf *x, const struct kb_event *event, uint64_t time)
 	at = kb_ctf_put32(at, depth);
 	for (i = 0; i < depth; i++)
 		at = kb_ctf_put64(at, kb_chain_pc(event, i));
-	kb_ctf_end(x->trace, at);
+	kb_ctf_end(x->stream, at);
 }
 
-static void write_custom(struct ctf *x, uint32_t core, uint64_t time, uint32_t id, uint64_t value)
+static void write_found(struct ctf *x, const struct kb_walk *walk)
+{
+	see_task(x, &walk->event);
+	put_switch(x, walk->event.core, x->now, 0, KB_FTRACE_RUNNING, walk->event.task_id);
+}
+
+static void write_sample(struct ctf *x, const struct kb_walk *walk, uint32_t known)
+{
+	(void)known;
+	see_task(x, &walk->event);
+	if (walk->event.sample.has_pc)
+		write_pc(x, &walk->event);
+}
+
+static void write_counter(struct ctf *x, const struct kb_walk *walk, uint32_t id, uint64_t value)
+{
+	struct kb_text name = kb_names_counter(x->trace->names, id);
+	uint8_t *at = kb_ctf_begin(x->stream, walk->event.core, COUNTER, x->now, NUMBERS + NAME);
+
+	at = put_text(at, name.data, name.length, NAME);
+	kb_ctf_end(x->stream, kb_ctf_put64(at, value));
+}
+
+static void write_series(struct ctf *x, const struct kb_walk *walk, uint32_t id, uint64_t value)
 {
 	const struct kb_series *series = id < x->header->nr_series ? &x->header->series[id] : NULL;
-	uint8_t *at = kb_ctf_begin(x->trace, core, SERIES, time, NUMBERS + NAME);
 	const char *name = series && series->name ? series->name : "";
+	uint8_t *at;
 
+	see_task(x, &walk->event);
+	at = kb_ctf_begin(x->stream, walk->event.core, SERIES, x->now, NUMBERS + NAME);
 	at = put_text(at, name, strlen(name), NAME);
 	at = kb_ctf_put64(at, value);
-	kb_ctf_end(x->trace, put_double(at, (double)value * (series ? series->multiplier : 1.0)));
+	kb_ctf_end(x->stream, put_double(at, (double)value * (series ? series->multiplier : 1.0)));
 }
 
 /* ---- what values of kbarman's own series are about ---- */
@@ -287,23 +281,18 @@ static const uint8_t ids[] = {
 	[KB_WHAT_IDLE_MISS] = IDLE_MISS,
 };
 
-static bool has_detail(const struct kb_event *event)
-{
-	return event->custom_counter.what && event->custom_counter.what < ARRAY_SIZE(ids);
-}
-
 static uint8_t *put_about_task(struct ctf *x, uint8_t *at, const struct kb_event *event)
 {
 	uint32_t id = event->custom_counter.id;
 
-	at = put_comm(at, kb_names_task(x->capture->names, id, event->timestamp)->name);
+	at = put_comm(at, kb_names_task(x->trace->names, id, event->timestamp)->name);
 	at = kb_ctf_put32(at, id);
 	return kb_ctf_put32(at, NORMAL_PRIORITY);
 }
 
 static uint8_t *put_handler(struct ctf *x, uint8_t *at, const struct kb_event *event)
 {
-	struct kb_text name = kb_names_irq(x->capture->names, event->custom_counter.id,
+	struct kb_text name = kb_names_irq(x->trace->names, event->custom_counter.id,
 					   event->custom_counter.cpu);
 
 	return put_text(kb_ctf_put32(at, event->custom_counter.id), name.data, name.length, NAME);
@@ -339,94 +328,39 @@ static uint8_t *put_detail(struct ctf *x, uint8_t *at, const struct kb_event *ev
 	}
 }
 
-static void write_detail(struct ctf *x, const struct kb_event *event, uint64_t time, int64_t from)
+static bool write_detail(struct ctf *x, const struct kb_walk *walk, uint32_t from)
 {
-	uint8_t *at = kb_ctf_begin(x->trace, event->core, ids[event->custom_counter.what], time,
-				   NUMBERS + NAME);
-
-	x->no_memory |= from < 0;
-	kb_ctf_end(x->trace, put_detail(x, at, event, (uint32_t)from));
-}
-
-static void write_sample(struct ctf *x, const struct kb_event *event, uint64_t time)
-{
-	uint32_t known = kb_names_of_core(x->capture->names, event->core), i;
-	struct kb_text name;
+	const struct kb_event *event = &walk->event;
 	uint8_t *at;
 
-	if (event->sample.has_pc)
-		write_pc(x, event, time);
-	for (i = 0; i < event->sample.nr_counters && i < known; i++) {
-		if (event->sample.counters[i] == KB_COUNTER_INVALID)
-			continue;
-		name = kb_names_counter(x->capture->names,
-					kb_names_counter_id(x->capture->names, event->core, i));
-		at = kb_ctf_begin(x->trace, event->core, COUNTER, time, NUMBERS + NAME);
-		at = put_text(at, name.data, name.length, NAME);
-		kb_ctf_end(x->trace, kb_ctf_put64(at, event->sample.counters[i]));
-	}
-	for (i = 0; i < event->sample.nr_custom; i++)
-		write_custom(x, event->core, time, event->sample.custom[i].id,
-			     event->sample.custom[i].value);
+	if (event->custom_counter.what >= ARRAY_SIZE(ids))
+		return false;
+	see_task(x, event);
+	at = kb_ctf_begin(x->stream, event->core, ids[event->custom_counter.what], x->now,
+			  NUMBERS + NAME);
+	kb_ctf_end(x->stream, put_detail(x, at, event, from));
+	return true;
 }
 
-static void write_mark(struct ctf *x, const struct kb_event *event, uint64_t time)
+static void write_mark(struct ctf *x, const struct kb_walk *walk)
 {
-	uint8_t *at = kb_ctf_begin(x->trace, event->core, MARK, time, NUMBERS + TEXT);
+	const struct kb_event *event = &walk->event;
+	uint8_t *at;
 
+	see_task(x, event);
+	at = kb_ctf_begin(x->stream, event->core, MARK, x->now, NUMBERS + TEXT);
 	at = kb_ctf_put32(at, event->task_id);
 	at = kb_ctf_put32(at, event->annotation.type);
 	at = kb_ctf_put32(at, event->annotation.channel);
 	at = kb_ctf_put32(at, event->annotation.group);
 	at = kb_ctf_put32(at, event->annotation.colour);
-	kb_ctf_end(x->trace, put_text(at, event->annotation.text, event->annotation.text_length,
-				      TEXT));
+	kb_ctf_end(x->stream, put_text(at, event->annotation.text, event->annotation.text_length,
+				       TEXT));
 }
 
-static void write_event(struct ctf *x)
+static void take_time(struct ctf *x, const struct kb_walk *walk)
 {
-	int64_t from = kb_task_cpus_feed(&x->cpus, &x->capture->walk.event);
-	const struct kb_walk *walk = kb_shown(x->capture);
-	const struct kb_event *event;
-	unsigned int i;
-	uint64_t time;
-
-	if (!walk)
-		return;
-	event = &walk->event;
-	time = clock_of(x, walk->ns);
-	for (i = 0; i < walk->nr_slices; i++)
-		if (walk->slices[i].kind == KB_SLICE_LOST)
-			write_lost(x, &walk->slices[i]);
-	if (event->type != KB_EVENT_HALT && event->type != KB_EVENT_UNKNOWN)
-		see_task(x, event, time);
-	switch (event->type) {
-	case KB_EVENT_TASK_SWITCH:
-		write_switch(x, event->core, time, walk->running, lttng_state(x, walk->running),
-			     event->task_id);
-		break;
-	case KB_EVENT_HALT:
-		write_halt(x, event, time);
-		break;
-	case KB_EVENT_SAMPLE:
-		if (kb_read_found(&x->read, x->capture, walk))
-			write_switch(x, event->core, time, 0, KB_FTRACE_RUNNING, event->task_id);
-		write_sample(x, event, time);
-		break;
-	case KB_EVENT_CUSTOM_COUNTER:
-		if (has_detail(event)) {
-			write_detail(x, event, time, from);
-			break;
-		}
-		write_custom(x, event->core, time, event->custom_counter.counter,
-			     event->custom_counter.value);
-		break;
-	case KB_EVENT_ANNOTATION:
-		write_mark(x, event, time);
-		break;
-	default:
-		break;
-	}
+	x->now = clock_of(x, walk->ns);
 }
 
 /* ---- metadata ---- */
@@ -452,7 +386,7 @@ static void put_fact(struct kb_out *out, const char *key, const char *value)
 	kb_out_printf(out, "\";\n");
 }
 
-static int finish(struct ctf *x, struct kb_error *err)
+static int finish(struct ctf *x)
 {
 	const char *target = x->header->target_name;
 	struct kb_out *out;
@@ -460,97 +394,89 @@ static int finish(struct ctf *x, struct kb_error *err)
 	int error;
 
 	if (kb_out_memory(&out))
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+		return kb_run_no_memory(&x->run);
 	kb_out_printf(out, "env {\n\tdomain = \"kernel\";\n\tsysname = \"Linux\";\n"
 		      "\ttracer_name = \"lttng-modules\";\n\ttracer_major = 2;\n"
 		      "\ttracer_minor = 13;\n\ttracer_patchlevel = 0;\n");
-	put_fact(out, "hostname", kb_barman_fact(x->capture->barman, "host"));
-	put_fact(out, "kernel_release", kb_barman_fact(x->capture->barman, "release"));
-	put_fact(out, "command", kb_barman_fact(x->capture->barman, "command"));
+	put_fact(out, "hostname", kb_barman_fact(x->trace->barman, "host"));
+	put_fact(out, "kernel_release", kb_barman_fact(x->trace->barman, "release"));
+	put_fact(out, "command", kb_barman_fact(x->trace->barman, "command"));
 	put_fact(out, "target", target && *target ? target : NULL);
 	kb_out_bytes(out, "};\n", 4);	/* with its NUL */
 	error = kb_out_error(out);
 	if (error)
-		kb_error_set(err, error, KB_NO_OFFSET, "out of memory");
+		kb_error_set(x->err, error, KB_NO_OFFSET, "out of memory");
 	else
-		error = kb_ctf_finish(x->trace, clock_of(x, kb_shown_last(x->capture)),
-				      kb_out_data(out, &size), x->offset, events, err);
+		error = kb_ctf_finish(x->stream, clock_of(x, kb_shown_last(x->trace)),
+				      kb_out_data(out, &size), x->offset, events, x->err);
 	kb_out_destroy(out);
 	return error;
 }
 
 /* ---- all of it ---- */
 
-static int prepare(struct ctf *x, const struct kb_export_options *options, struct kb_error *err)
+static int begin(struct ctf *x)
 {
-	const char *base = kb_barman_fact(x->capture->barman, "raw_base");
+	const char *base = kb_barman_fact(x->trace->barman, "raw_base");
 	char *folder;
-	int error;
+	int error = 0;
 
-	if (!options->directory)
-		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "a CTF trace is a directory");
-	if (kb_read_cpus_init(&x->read, x->header->max_cores) ||
-	    asprintf(&folder, "%s/kernel", options->directory) < 0)
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	error = kb_export_begin(x->capture, err);
-	if (!error && mkdir(folder, 0777))
-		error = kb_error_set(err, -errno, KB_NO_OFFSET, "can't make '%s': %s", folder,
+	if (!x->options->directory)
+		return kb_error_set(x->err, -EINVAL, KB_NO_OFFSET, "a CTF trace is a directory");
+	if (asprintf(&folder, "%s/kernel", x->options->directory) < 0)
+		return kb_run_no_memory(&x->run);
+	if (mkdir(folder, 0777))
+		error = kb_error_set(x->err, -errno, KB_NO_OFFSET, "can't make '%s': %s", folder,
 				     strerror(errno));
 	if (!error)
-		error = kb_ctf_create(&x->trace, folder, err);
+		error = kb_ctf_create(&x->stream, folder, x->err);
 	free(folder);
-	if (error)
-		return error;
-	kb_task_table_init(&x->tasks, x->capture);
-	kb_task_cpus_init(&x->cpus);
 	x->base = base ? (int64_t)strtoull(base, NULL, 10) : 0;
 	if (x->base < 0)
 		x->base = 0;
 	x->offset = (int64_t)(x->header->unix_base_ns - (uint64_t)x->base);
-	return 0;
+	return error;
 }
 
-static int run(struct kb_trace *trace, const struct kb_export_options *options,
-	       struct kb_out *out, struct kb_error *err)
+static int end(struct ctf *x)
 {
-	struct ctf x = {
-		.capture = trace,
-		.header = kb_trace_header(trace),
-	};
-	int error, result = prepare(&x, options, err);
-	struct kb_error unwritten = { 0 };
-	struct kb_slice slice;
+	int error = x->no_memory ? kb_run_no_memory(&x->run) : finish(x);
 
-	if (result)
-		goto out;
-	while (!x.no_memory && kb_export_next(trace, err))
-		write_event(&x);
-	while (kb_shown_end(trace, &slice))
-		if (slice.kind == KB_SLICE_LOST)
-			write_lost(&x, &slice);
-	error = x.no_memory ? kb_error_set(&unwritten, -ENOMEM, KB_NO_OFFSET, "out of memory") :
-			      finish(&x, &unwritten);
-	result = error ? error : kb_export_end(trace, out, false, err);
-	if (error && err)	/* the export may have filled @err with the damage */
-		*err = unwritten;
-	if (x.outside)
-		kb_export_say(options, "%" PRIu64 " times before the clock's start, or too far behind "
-			      "it, were written as the nearest that CTF has", x.outside);
-	if (kb_ctf_moved(x.trace))
-		kb_export_say(options, "%" PRIu64 " events older than the one before them on their "
-			      "CPU were moved to its time", kb_ctf_moved(x.trace));
-out:
-	kb_ctf_destroy(x.trace);
-	kb_task_cpus_release(&x.cpus);
-	free(x.read.cpus);
-	kb_task_table_release(&x.tasks);
-	return result;
+	if (x->outside)
+		kb_export_say(x->options, "%" PRIu64 " times before the clock's start, or too far behind "
+			      "it, were written as the nearest that CTF has", x->outside);
+	if (kb_ctf_moved(x->stream))
+		kb_export_say(x->options, "%" PRIu64 " events older than the one before them on their "
+			      "CPU were moved to its time", kb_ctf_moved(x->stream));
+	return error;
 }
+
+static void release(struct ctf *x)
+{
+	kb_ctf_destroy(x->stream);
+}
+
+static const struct sink sink = {
+	.uses = KB_USES_MOVES | KB_USES_READ | KB_USES_RUNNING,
+	.begin = begin,
+	.end = end,
+	.release = release,
+	.before = take_time,
+	.lost = write_lost,
+	.switched = write_switch,
+	.halt = write_halt,
+	.found = write_found,
+	.sample = write_sample,
+	.counter = write_counter,
+	.series = write_series,
+	.detail = write_detail,
+	.mark = write_mark,
+};
 
 const struct kb_export kb_export_ctf = {
 	.name = "ctf",
 	.extension = ".ctf",
 	.description = "a CTF 1.8 trace, a directory: for babeltrace2, Trace Compass",
 	.directory = true,
-	.run = run,
+	.run = sink_export,
 };

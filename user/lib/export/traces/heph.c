@@ -17,8 +17,6 @@
 
 #include <kbarman/chain.h>
 
-#include "analysis/facts/capture_names.h"
-#include "analysis/trace/timeline.h"
 #include "base/io/out_packet.h"
 #include "export/label.h"
 #include "export/list.h"
@@ -41,15 +39,17 @@
 #define STRING_BYTES(name, length)	(2 + sizeof(name) - 1 + 1 + 2 + (length))
 
 struct heph {
-	struct kb_trace *trace;
-	const struct kb_header *header;
-	struct kb_out *out;
+	KB_RUN;
 	uint32_t *counters;		/* number of events in each stream */
 	bool plain;			/* scalar attributes and all limits of the reader */
+	uint64_t now;			/* of the record that is being written */
 	uint8_t *packet;		/* the packet that is being written */
 	char *image;			/* UINT16_MAX bytes */
 	uint64_t before_epoch;		/* number of times that became 0 */
 };
+
+#define SINK struct heph
+#include "export/sink.h"
 
 static uint32_t stream_of(const struct heph *x, uint32_t core)
 {
@@ -112,9 +112,9 @@ static uint8_t *begin_slice(struct heph *x, const struct kb_slice *s, uint64_t i
 		     description, attributes);
 }
 
-static void write_run(struct heph *x, const struct kb_slice *s, uint64_t timestamp)
+static void write_run(struct heph *x, const struct kb_slice *s, const struct kb_event *event)
 {
-	const struct kb_task_name *task = kb_names_task(x->trace->names, s->task_id, timestamp);
+	const struct kb_task_name *task = kb_names_task(x->trace->names, s->task_id, event->timestamp);
 	uint8_t *at = begin_slice(x, s, substream_of(s->task_id), task->name,
 				  NUMBER_BYTES("tid") + NUMBER_BYTES("tgid") +
 				  STRING_BYTES("switched out", sizeof("preempted") - 1));
@@ -153,26 +153,10 @@ static void write_lost(struct heph *x, const struct kb_slice *s)
 		finish(x, kb_heph_put_u64(at, "lost", s->lost));
 }
 
-/* @timestamp: ticks at which the task has the name to write. */
-static void write_slice(struct heph *x, const struct kb_slice *slice, uint64_t timestamp)
+static void write_value(struct heph *x, const struct kb_walk *walk, struct kb_text name,
+			uint64_t value, double multiplier)
 {
-	switch (slice->kind) {
-	case KB_SLICE_RUN:
-		write_run(x, slice, timestamp);
-		break;
-	case KB_SLICE_IDLE:
-		write_idle(x, slice);
-		break;
-	case KB_SLICE_LOST:
-		write_lost(x, slice);
-		break;
-	}
-}
-
-static void write_counter(struct heph *x, uint32_t core, uint64_t when, struct kb_text name,
-			  uint64_t value, double multiplier)
-{
-	uint8_t *at = begin(x, stream_of(x, core), SUBSTREAM_COUNTERS, when, when, name,
+	uint8_t *at = begin(x, stream_of(x, walk->event.core), SUBSTREAM_COUNTERS, x->now, x->now, name,
 			    NUMBER_BYTES("value") + NUMBER_BYTES("scaled"));
 	uint64_t bits;
 
@@ -187,18 +171,18 @@ static void write_counter(struct heph *x, uint32_t core, uint64_t when, struct k
 	finish(x, at);
 }
 
-static void write_custom(struct heph *x, const struct kb_event *event, uint64_t when, uint32_t id,
-			 uint64_t value)
+static void write_counter(struct heph *x, const struct kb_walk *walk, uint32_t id, uint64_t value)
 {
+	write_value(x, walk, kb_names_counter(x->trace->names, id), value, 1.0);
+}
+
+static void write_series(struct heph *x, const struct kb_walk *walk, uint32_t id, uint64_t value)
+{
+	bool named = id < x->header->nr_series && x->header->series[id].name;
 	char text[32];
 
-	if (id < x->header->nr_series && x->header->series[id].name) {
-		write_counter(x, event->core, when, kb_text(x->header->series[id].name), value,
-			      x->header->series[id].multiplier);
-		return;
-	}
-	snprintf(text, sizeof(text), "series %" PRIu32, id);
-	write_counter(x, event->core, when, kb_text(text), value, 1.0);
+	write_value(x, walk, kb_run_series(&x->run, id, text), value,
+		    named ? x->header->series[id].multiplier : 1.0);
 }
 
 /* Write the call chain: an array of addresses, and an array of names. */
@@ -225,8 +209,9 @@ static uint8_t *put_chain(struct heph *x, uint8_t *at, const struct kb_event *ev
 	return at;
 }
 
-static void write_pc(struct heph *x, const struct kb_event *event, uint64_t when)
+static void write_pc(struct heph *x, const struct kb_walk *walk, uint32_t known)
 {
+	const struct kb_event *event = &walk->event;
 	size_t fixed = STRING_BYTES("image", 0) + NUMBER_BYTES("pc");
 	size_t room = x->plain ? PACKET_BYTES - KB_HEPH_EVENT_BYTES - fixed : UINT16_MAX;
 	const char *name = "", *image = UNKNOWN;
@@ -234,6 +219,9 @@ static void write_pc(struct heph *x, const struct kb_event *event, uint64_t when
 	size_t length, keep;
 	uint8_t *at;
 
+	(void)known;
+	if (!event->sample.has_pc)
+		return;
 	if (x->trace->symbolizer) {
 		const struct kb_symbol *symbol =
 			kb_symbolizer_resolve(x->trace->symbolizer, event->task_id, event->timestamp,
@@ -254,7 +242,7 @@ static void write_pc(struct heph *x, const struct kb_event *event, uint64_t when
 		fixed += STRING_BYTES("chain", 0) + STRING_BYTES("stack", 0) +
 			 frames * (8 + 2 + FRAME_BYTES);
 	}
-	at = begin(x, stream_of(x, event->core), substream_of(event->task_id), when, when,
+	at = begin(x, stream_of(x, event->core), substream_of(event->task_id), x->now, x->now,
 		   kb_text(name), fixed + length);
 	if (!at)
 		return;
@@ -263,25 +251,6 @@ static void write_pc(struct heph *x, const struct kb_event *event, uint64_t when
 	if (frames)
 		at = put_chain(x, at, event, frames);
 	finish(x, at);
-}
-
-static void write_sample(struct heph *x, const struct kb_event *event, uint64_t when)
-{
-	uint32_t known = kb_names_of_core(x->trace->names, event->core), i;
-
-	if (event->sample.has_pc)
-		write_pc(x, event, when);
-	for (i = 0; i < event->sample.nr_counters && i < known; i++) {
-		if (event->sample.counters[i] == KB_COUNTER_INVALID)
-			continue;
-		write_counter(x, event->core, when,
-			      kb_names_counter(x->trace->names,
-					       kb_names_counter_id(x->trace->names, event->core, i)),
-			      event->sample.counters[i], 1.0);
-	}
-	for (i = 0; i < event->sample.nr_custom; i++)
-		write_custom(x, event, when, event->sample.custom[i].id,
-			     event->sample.custom[i].value);
 }
 
 /* The kind of an annotation that is not plain text. */
@@ -300,11 +269,12 @@ static const char *annotation_kind(const struct kb_event *event)
 	return kinds[event->annotation.type];
 }
 
-static void write_annotation(struct heph *x, const struct kb_event *event, uint64_t when)
+static void write_annotation(struct heph *x, const struct kb_walk *walk)
 {
+	const struct kb_event *event = &walk->event;
 	struct kb_text text = { event->annotation.text, event->annotation.text_length };
 	const char *kind = annotation_kind(event);
-	uint8_t *at = begin(x, stream_of(x, event->core), substream_of(event->task_id), when, when,
+	uint8_t *at = begin(x, stream_of(x, event->core), substream_of(event->task_id), x->now, x->now,
 			    text, NUMBER_BYTES("channel") + NUMBER_BYTES("group") +
 			    STRING_BYTES("annotation", sizeof("bookmark") - 1));
 
@@ -318,95 +288,68 @@ static void write_annotation(struct heph *x, const struct kb_event *event, uint6
 	finish(x, at);
 }
 
-static void write_event(struct heph *x, const struct kb_walk *walk)
+static void take_time(struct heph *x, const struct kb_walk *walk)
 {
-	const struct kb_event *event = &walk->event;
-	int64_t ns = walk->ns;
-	unsigned int i;
+	enum kb_event_type type = walk->event.type;
 
-	for (i = 0; i < walk->nr_slices; i++)
-		write_slice(x, &walk->slices[i], event->timestamp);
-	switch (event->type) {
-	case KB_EVENT_SAMPLE:
-		write_sample(x, event, since_epoch(x, ns));
-		break;
-	case KB_EVENT_CUSTOM_COUNTER:
-		write_custom(x, event, since_epoch(x, ns), event->custom_counter.counter,
-			     event->custom_counter.value);
-		break;
-	case KB_EVENT_ANNOTATION:
-		write_annotation(x, event, since_epoch(x, ns));
-		break;
-	default:
-		break;
-	}
+	if (type == KB_EVENT_SAMPLE || type == KB_EVENT_CUSTOM_COUNTER || type == KB_EVENT_ANNOTATION)
+		x->now = since_epoch(x, walk->ns);
 }
 
-/* Write the open slices, and an event for the whole capture: the epoch must not stand alone. */
-static void write_end(struct heph *x)
+static int begin_trace(struct heph *x)
 {
-	const char *target = x->header->target_name;
-	struct kb_slice slice;
-	uint8_t *at;
-
-	while (kb_shown_end(x->trace, &slice))
-		write_slice(x, &slice, UINT64_MAX);
-	at = begin(x, 0, SUBSTREAM_ROW, since_epoch(x, kb_shown_first(x->trace)),
-		   since_epoch(x, kb_shown_last(x->trace)),
-		   kb_text(target && *target ? target : "capture"),
-		   NUMBER_BYTES("cpus") + NUMBER_BYTES("records"));
-	if (!at)
-		return;
-	at = kb_heph_put_u64(at, "cpus", x->header->max_cores);
-	at = kb_heph_put_u64(at, "records", x->trace->nr_shown);
-	finish(x, at);
-}
-
-static int prepare(struct heph *x, struct kb_error *err)
-{
-	int error = kb_export_begin(x->trace, err);
-
-	if (error)
-		return error;
+	x->plain = !x->options->arrays;
 	x->counters = calloc((size_t)x->header->max_cores + 1, sizeof(*x->counters));
 	x->image = malloc(UINT16_MAX);
 	if (!x->counters || !x->image)
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+		return kb_run_no_memory(&x->run);
+	kb_heph_write_epoch(x->out, x->header->unix_base_ns);
 	return 0;
 }
 
-static int run(struct kb_trace *trace, const struct kb_export_options *options,
-	       struct kb_out *out, struct kb_error *err)
+/* Write an event for the whole capture: the epoch must not stand alone. */
+static int end_trace(struct heph *x)
 {
-	struct heph x = {
-		.trace = trace,
-		.header = kb_trace_header(trace),
-		.out = out,
-		.plain = !options->arrays,
-	};
-	const struct kb_walk *walk;
-	int result = prepare(&x, err);
+	const char *target = x->header->target_name;
+	uint8_t *at = begin(x, 0, SUBSTREAM_ROW, since_epoch(x, kb_shown_first(x->trace)),
+			    since_epoch(x, kb_shown_last(x->trace)),
+			    kb_text(target && *target ? target : "capture"),
+			    NUMBER_BYTES("cpus") + NUMBER_BYTES("records"));
 
-	if (result)
-		goto out;
-	kb_heph_write_epoch(out, x.header->unix_base_ns);
-	while (!out->error && trace_next(trace, err) > 0)
-		if ((walk = kb_shown(trace)))
-			write_event(&x, walk);
-	write_end(&x);
-	result = kb_export_end(trace, out, false, err);
-	if (x.before_epoch)
-		kb_export_say(options, "%" PRIu64 " times before the capture's base were written "
-			      "as its base: Heph has no times before the epoch", x.before_epoch);
-out:
-	free(x.image);
-	free(x.counters);
-	return result;
+	if (at) {
+		at = kb_heph_put_u64(at, "cpus", x->header->max_cores);
+		at = kb_heph_put_u64(at, "records", x->trace->nr_shown);
+		finish(x, at);
+	}
+	if (x->before_epoch)
+		kb_export_say(x->options, "%" PRIu64 " times before the capture's base were written "
+			      "as its base: Heph has no times before the epoch", x->before_epoch);
+	return 0;
 }
+
+static void release(struct heph *x)
+{
+	free(x->image);
+	free(x->counters);
+}
+
+static const struct sink sink = {
+	.begin = begin_trace,
+	.end = end_trace,
+	.release = release,
+	.before = take_time,
+	.ran = write_run,
+	.idled = write_idle,
+	.lost = write_lost,
+	.sample = write_pc,
+	.counter = write_counter,
+	.series = write_series,
+	.mark = write_annotation,
+};
 
 const struct kb_export kb_export_heph = {
 	.name = "heph",
 	.extension = ".heph",
 	.description = "Heph trace 0.1.0: scheduling rows, samples, counters, annotations",
-	.run = run,
+	.run = sink_export,
 };

@@ -19,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/facts/capture_names.h"
-#include "analysis/trace/timeline.h"
 #include "base/array.h"
 #include "base/io/out_packet.h"
 #include "export/label.h"
@@ -59,10 +57,7 @@ struct task_exit {
 };
 
 struct tptp {
-	struct kb_trace *trace;
-	const struct kb_header *header;
-	const struct kb_export_options *options;
-	struct kb_out *out;
+	KB_RUN;
 	struct kb_tptp_writer *writer;
 	struct tptp_methods *methods;
 	struct tptp_threads *threads;
@@ -74,11 +69,19 @@ struct tptp {
 	uint32_t chain[MAX_FRAMES];	/* methods of a sample, outermost first */
 	char *body;			/* BODY_BYTES */
 	uint64_t cut_texts, cut_chains, cut_sums;
-	bool out_of_memory;
+
+	/* Of the record that is written. */
+	int64_t now;
+	struct cpu *cpu;
+	struct tptp_thread *thread;	/* NULL: it says of none */
+	char *common;			/* behind the beginning of the bodies of a sample's counters */
 
 	/* Frequent messages. Fields that never change are set once. */
-	struct kb_tptp_message entry, leave, wait, waited, contend, contended, custom;
+	struct kb_tptp_message entry, leave, wait, left, contend, contended, custom;
 };
+
+#define SINK struct tptp
+#include "export/sink.h"
 
 static int64_t trace_time(const struct tptp *x, int64_t ns)
 {
@@ -217,7 +220,7 @@ static void hold_methods(struct tptp *x, struct cpu *cpu, struct tptp_thread *th
 	if (thread->held_on && thread->held_on != core_of(x, cpu) + 1)
 		leave_methods(x, &x->cpus[thread->held_on - 1], 0, time);
 	if (!KB_ARRAY_ROOM(cpu->frames, cpu->room, nr)) {
-		x->out_of_memory = true;
+		x->no_memory = true;
 		return;
 	}
 	leave_methods(x, cpu, aggregate ? 0 : common_methods(x, cpu, nr), time);
@@ -325,46 +328,27 @@ static void end_exited(struct tptp *x, int64_t time)
 	}
 }
 
-static void write_wait(struct tptp *x, int64_t thread, uint64_t object, int64_t time)
-{
-	x->wait.values[KB_TPTP_MON_WAIT_THREAD_ID].number = thread;
-	x->wait.values[KB_TPTP_MON_WAIT_TIMESTAMP].number = time;
-	x->wait.values[KB_TPTP_MON_WAIT_OBJECT_ID].number = object;
-	kb_tptp_writer_message(x->writer, &x->wait);
-}
+_Static_assert((int)KB_TPTP_MON_WAITED_THREAD_ID == (int)KB_TPTP_MON_WAIT_THREAD_ID &&
+	       (int)KB_TPTP_MON_CONTENDED_ENTER_TIMESTAMP == (int)KB_TPTP_MON_WAIT_TIMESTAMP &&
+	       (int)KB_TPTP_MON_CONTENDED_ENTERED_OBJECT_ID == (int)KB_TPTP_MON_WAIT_OBJECT_ID,
+	       "messages about monitors begin with the same fields");
 
-static void write_waited(struct tptp *x, int64_t thread, uint64_t object, int64_t time)
+/* One of the four messages about a monitor. */
+static void write_monitor(struct tptp *x, struct kb_tptp_message *message, int64_t thread,
+			  uint64_t object, int64_t time)
 {
-	x->waited.values[KB_TPTP_MON_WAITED_THREAD_ID].number = thread;
-	x->waited.values[KB_TPTP_MON_WAITED_TIMESTAMP].number = time;
-	x->waited.values[KB_TPTP_MON_WAITED_OBJECT_ID].number = object;
-	kb_tptp_writer_message(x->writer, &x->waited);
-}
-
-static void write_contend(struct tptp *x, int64_t thread, uint64_t object, int64_t owner,
-			  int64_t time)
-{
-	x->contend.values[KB_TPTP_MON_CONTENDED_ENTER_THREAD_ID].number = thread;
-	x->contend.values[KB_TPTP_MON_CONTENDED_ENTER_TIMESTAMP].number = time;
-	x->contend.values[KB_TPTP_MON_CONTENDED_ENTER_OBJECT_ID].number = object;
-	x->contend.values[KB_TPTP_MON_CONTENDED_ENTER_THREAD_OWNER_ID].number = owner;
-	kb_tptp_writer_message(x->writer, &x->contend);
-}
-
-static void write_contended(struct tptp *x, int64_t thread, uint64_t object, int64_t time)
-{
-	x->contended.values[KB_TPTP_MON_CONTENDED_ENTERED_THREAD_ID].number = thread;
-	x->contended.values[KB_TPTP_MON_CONTENDED_ENTERED_TIMESTAMP].number = time;
-	x->contended.values[KB_TPTP_MON_CONTENDED_ENTERED_OBJECT_ID].number = object;
-	kb_tptp_writer_message(x->writer, &x->contended);
+	message->values[KB_TPTP_MON_WAIT_THREAD_ID].number = thread;
+	message->values[KB_TPTP_MON_WAIT_TIMESTAMP].number = time;
+	message->values[KB_TPTP_MON_WAIT_OBJECT_ID].number = object;
+	kb_tptp_writer_message(x->writer, message);
 }
 
 static void switch_in(struct tptp *x, struct tptp_thread *thread, int64_t time)
 {
 	if (thread->waits == TPTP_WAITS)
-		write_waited(x, thread->id, thread->object, time);
+		write_monitor(x, &x->left, thread->id, thread->object, time);
 	else if (thread->waits == TPTP_CONTENDS)
-		write_contended(x, thread->id, thread->object, time);
+		write_monitor(x, &x->contended, thread->id, thread->object, time);
 	thread->waits = TPTP_WAITS_NOT;
 }
 
@@ -384,11 +368,12 @@ static void switch_out(struct tptp *x, const struct kb_slice *slice, uint64_t ti
 	} else if (slice->how == KB_END_BLOCKED) {
 		thread->waits = TPTP_WAITS;
 		thread->object = 0;
-		write_wait(x, thread->id, 0, time);
+		write_monitor(x, &x->wait, thread->id, 0, time);
 	} else {
 		thread->waits = TPTP_CONTENDS;
 		thread->object = (uint64_t)slice->core + 1;
-		write_contend(x, thread->id, thread->object, next, time);
+		x->contend.values[KB_TPTP_MON_CONTENDED_ENTER_THREAD_OWNER_ID].number = next;
+		write_monitor(x, &x->contend, thread->id, thread->object, time);
 	}
 }
 
@@ -402,7 +387,7 @@ static void halt(struct tptp *x, struct cpu *cpu, uint64_t timestamp, int64_t ti
 	if (cpu->halted)
 		return;
 	cpu->halted = true;
-	write_wait(x, thread->id, (uint64_t)core + 1, time);
+	write_monitor(x, &x->wait, thread->id, (uint64_t)core + 1, time);
 }
 
 static void resume(struct tptp *x, struct cpu *cpu, int64_t time)
@@ -412,7 +397,7 @@ static void resume(struct tptp *x, struct cpu *cpu, int64_t time)
 	if (!cpu->halted)
 		return;
 	cpu->halted = false;
-	write_waited(x, -(int64_t)core - 1, (uint64_t)core + 1, time);
+	write_monitor(x, &x->left, -(int64_t)core - 1, (uint64_t)core + 1, time);
 }
 
 /* Records are missing from here on: end what is open. */
@@ -427,7 +412,7 @@ static void stop_knowing(struct tptp *x, const struct kb_slice *slice, int64_t t
 		end_thread(x, thread, time);
 }
 
-static void end_slice(struct tptp *x, const struct kb_slice *slice, uint64_t timestamp)
+static void end_slice(struct tptp *x, const struct kb_slice *slice, const struct kb_event *event)
 {
 	struct cpu *cpu = cpu_of(x, slice->core);
 	int64_t time = trace_time(x, slice->end);
@@ -440,7 +425,7 @@ static void end_slice(struct tptp *x, const struct kb_slice *slice, uint64_t tim
 	if (!slice->has_task)
 		return;
 	if (slice->how == KB_END_PREEMPTED || slice->how == KB_END_BLOCKED) {
-		switch_out(x, slice, timestamp, time);
+		switch_out(x, slice, event->timestamp, time);
 	} else if (slice->how == KB_END_LOST || slice->how == KB_END_CAPTURE) {
 		stop_knowing(x, slice, time);
 	}
@@ -479,7 +464,7 @@ static uint32_t resolve_chain(struct tptp *x, const struct kb_event *event, int6
 		x->chain[total - 1 - i] = tptp_methods_resolve(x->methods, event->task_id,
 							       event->timestamp, pc, time);
 		if (!x->chain[total - 1 - i]) {
-			x->out_of_memory = true;
+			x->no_memory = true;
 			return 0;
 		}
 	}
@@ -530,21 +515,21 @@ static void finish_body(struct tptp *x, char *p, const char *key, struct kb_text
 	kb_tptp_writer_message(x->writer, &x->custom);
 }
 
-static void write_series(struct tptp *x, const struct kb_event *event, int64_t time, uint32_t id,
-			 uint64_t value)
+static void write_series(struct tptp *x, const struct kb_walk *walk, uint32_t id, uint64_t value)
 {
 	const char *name = id < x->header->nr_series ? x->header->series[id].name : NULL;
-	char *p = begin_body(x, "series", event, time);
+	char *p = begin_body(x, "series", &walk->event, x->now);
 
 	p = PUT_NUMBER(p, "id", id);
 	p = PUT_NUMBER(p, "value", (int64_t)value);
 	finish_body(x, p, " name=", kb_text(name));
 }
 
-static void write_annotation(struct tptp *x, const struct kb_event *event, int64_t time)
+static void write_annotation(struct tptp *x, const struct kb_walk *walk)
 {
+	const struct kb_event *event = &walk->event;
 	struct kb_text text = { event->annotation.text, event->annotation.text_length };
-	char *p = begin_body(x, "annotation", event, time);
+	char *p = begin_body(x, "annotation", event, x->now);
 
 	p = PUT_NUMBER(p, "type", event->annotation.type);
 	p = PUT_NUMBER(p, "channel", event->annotation.channel);
@@ -553,126 +538,71 @@ static void write_annotation(struct tptp *x, const struct kb_event *event, int64
 	finish_body(x, p, " text=", text);
 }
 
-static void sample(struct tptp *x, struct cpu *cpu, struct tptp_thread *thread,
-		   const struct kb_event *event, int64_t time)
+static void write_sample(struct tptp *x, const struct kb_walk *walk, uint32_t known)
 {
-	uint32_t known = kb_names_of_core(x->trace->names, event->core), i;
-	char *common = NULL;		/* common beginning of the bodies of counters */
+	uint32_t nr = walk->event.sample.has_pc ? resolve_chain(x, &walk->event, x->now) : 0;
 
-	if (event->sample.has_pc) {
-		uint32_t nr = resolve_chain(x, event, time);
-
-		if (nr)
-			hold_methods(x, cpu, thread, nr, time);
-	}
-	for (i = 0; i < event->sample.nr_counters && i < known; i++) {
-		char *p;
-
-		if (event->sample.counters[i] == KB_COUNTER_INVALID)
-			continue;
-		if (!common)
-			common = begin_body(x, "counter", event, time);
-		p = PUT_NUMBER(common, "value", (int64_t)event->sample.counters[i]);
-		finish_body(x, p, " name=",
-			    kb_names_counter(x->trace->names,
-					     kb_names_counter_id(x->trace->names, event->core, i)));
-	}
-	for (i = 0; i < event->sample.nr_custom; i++)
-		write_series(x, event, time, event->sample.custom[i].id,
-			     event->sample.custom[i].value);
+	(void)known;
+	x->common = NULL;
+	if (nr)
+		hold_methods(x, x->cpu, x->thread, nr, x->now);
 }
 
-/* End the slices that end with the record. */
-static void end_slices(struct tptp *x, const struct kb_walk *walk)
+static void write_counter(struct tptp *x, const struct kb_walk *walk, uint32_t id, uint64_t value)
 {
-	for (unsigned int i = 0; i < walk->nr_slices; i++)
-		end_slice(x, &walk->slices[i], walk->event.timestamp);
+	char *p;
+
+	if (!x->common)
+		x->common = begin_body(x, "counter", &walk->event, x->now);
+	p = PUT_NUMBER(x->common, "value", (int64_t)value);
+	finish_body(x, p, " name=", kb_names_counter(x->trace->names, id));
+}
+
+/* Behind the slices that end with the record. */
+static void write_switch(struct tptp *x, const struct kb_walk *walk)
+{
+	(void)walk;
+	leave_methods(x, x->cpu, 0, x->now);
+	switch_in(x, x->thread, x->now);
+	x->cpu->current = x->thread;
+}
+
+static void write_halt(struct tptp *x, const struct kb_walk *walk)
+{
+	if (walk->event.halt.entered)
+		halt(x, x->cpu, walk->event.timestamp, x->now);
+}
+
+static bool says_thread(const struct tptp *x, enum kb_event_type type)
+{
+	return type == KB_EVENT_TASK_SWITCH || type == KB_EVENT_SAMPLE ||
+	       (x->header->max_task_infos &&
+		(type == KB_EVENT_CUSTOM_COUNTER || type == KB_EVENT_ANNOTATION));
 }
 
 /*
- * The previous task waits for a monitor whose owner is the next task: announce the next task
- * first.
+ * The thread of a record is announced first: at a switch the previous task waits for a monitor whose
+ * owner is the next one.
  */
-static void write_switch(struct tptp *x, struct cpu *cpu, const struct kb_walk *walk, int64_t time)
-{
-	struct tptp_thread *thread = thread_of(x, walk->event.task_id, core_of(x, cpu),
-					       walk->event.timestamp, time);
-
-	thread->running = true;		/* it must not be forgotten from here on */
-	end_slices(x, walk);
-	leave_methods(x, cpu, 0, time);
-	switch_in(x, thread, time);
-	cpu->current = thread;
-}
-
-/* A record that may say which thread it belongs to; the thread is announced first. */
-static void write_other(struct tptp *x, struct cpu *cpu, const struct kb_walk *walk, int64_t time)
+static void begin_record(struct tptp *x, const struct kb_walk *walk)
 {
 	const struct kb_event *event = &walk->event;
-	struct tptp_thread *thread = NULL;
 
-	if (event->type == KB_EVENT_SAMPLE ||
-	    (x->header->max_task_infos && (event->type == KB_EVENT_CUSTOM_COUNTER ||
-					   event->type == KB_EVENT_ANNOTATION)))
-		thread = thread_of(x, event->task_id, core_of(x, cpu), event->timestamp, time);
-	end_slices(x, walk);
-	switch (event->type) {
-	case KB_EVENT_HALT:
-		if (event->halt.entered)
-			halt(x, cpu, event->timestamp, time);
-		break;
-	case KB_EVENT_SAMPLE:
-		sample(x, cpu, thread, event, time);
-		break;
-	case KB_EVENT_CUSTOM_COUNTER:
-		write_series(x, event, time, event->custom_counter.counter,
-			     event->custom_counter.value);
-		break;
-	case KB_EVENT_ANNOTATION:
-		write_annotation(x, event, time);
-		break;
-	default:
-		break;
-	}
-}
-
-static void write_event(struct tptp *x, const struct kb_walk *walk)
-{
-	struct cpu *cpu = cpu_of(x, walk->event.core);
-	int64_t time = trace_time(x, walk->ns);
-
+	x->cpu = cpu_of(x, event->core);
+	x->now = trace_time(x, walk->ns);
 	/* As in the timeline, the time of a CPU does not go back. */
-	if (time < cpu->now)
-		time = cpu->now;
-	cpu->now = time;
-	end_exited(x, time);
-	if (walk->event.type == KB_EVENT_TASK_SWITCH)
-		write_switch(x, cpu, walk, time);
-	else
-		write_other(x, cpu, walk, time);
+	if (x->now < x->cpu->now)
+		x->now = x->cpu->now;
+	x->cpu->now = x->now;
+	end_exited(x, x->now);
+	x->thread = NULL;
+	if (says_thread(x, event->type))
+		x->thread = thread_of(x, event->task_id, core_of(x, x->cpu), event->timestamp, x->now);
+	if (event->type == KB_EVENT_TASK_SWITCH)
+		x->thread->running = true;	/* it must not be forgotten from here on */
 }
 
 /* ---- the whole capture ---- */
-
-static void write_end(struct tptp *x)
-{
-	int64_t time = trace_time(x, kb_shown_last(x->trace));
-	struct kb_slice slice;
-
-	while (kb_shown_end(x->trace, &slice))
-		end_slice(x, &slice, UINT64_MAX);
-	for (uint32_t i = 0; i <= x->header->max_cores; i++) {
-		struct cpu *cpu = &x->cpus[i];
-
-		leave_methods(x, cpu, 0, time > cpu->now ? time : cpu->now);
-		resume(x, cpu, time > cpu->now ? time : cpu->now);
-	}
-	end_exited(x, time);
-	write_all_sums(x);
-
-	tptp_write_ending(x->writer, x->header, time);
-	kb_tptp_writer_finish(x->writer);
-}
 
 static int by_time(const void *a, const void *b)
 {
@@ -705,7 +635,7 @@ static int read_exits(struct tptp *x)
 	return 0;
 }
 
-static int prepare(struct tptp *x, struct kb_error *err)
+static int begin(struct tptp *x)
 {
 	const char *format = x->options->format;
 	struct kb_tptp_layout layout = {
@@ -718,27 +648,51 @@ static int prepare(struct tptp *x, struct kb_error *err)
 	kb_tptp_message_init(&x->entry, KB_TPTP_METHOD_ENTRY);
 	kb_tptp_message_init(&x->leave, KB_TPTP_METHOD_EXIT);
 	kb_tptp_message_init(&x->wait, KB_TPTP_MON_WAIT);
-	kb_tptp_message_init(&x->waited, KB_TPTP_MON_WAITED);
+	kb_tptp_message_init(&x->left, KB_TPTP_MON_WAITED);
 	kb_tptp_message_init(&x->contend, KB_TPTP_MON_CONTENDED_ENTER);
 	kb_tptp_message_init(&x->contended, KB_TPTP_MON_CONTENDED_ENTERED);
 	kb_tptp_message_init(&x->custom, KB_TPTP_CUSTOM);
 
-	error = kb_export_begin(x->trace, err);
-	if (error)
-		return error;
 	x->cpus = calloc((size_t)x->header->max_cores + 1, sizeof(*x->cpus));
 	x->body = malloc(BODY_BYTES);
 	x->threads = tptp_threads_create();
 	if (!x->cpus || !x->body || !x->threads || read_exits(x))
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+		return kb_run_no_memory(&x->run);
 	for (uint32_t i = 0; i <= x->header->max_cores; i++)
 		x->cpus[i].now = INT64_MIN;
 	error = kb_tptp_writer_create(&x->writer, x->out, &layout);
 	if (!error)
 		x->methods = tptp_methods_create(x->writer, x->trace->symbolizer);
 	if (!x->methods)
-		return kb_error_set(err, error ? error : -ENOMEM, KB_NO_OFFSET,
+		return kb_error_set(x->err, error ? error : -ENOMEM, KB_NO_OFFSET,
 				    "can't begin a trace: %s", strerror(error ? -error : ENOMEM));
+	tptp_write_beginning(x->writer, x->trace->barman, x->options->aggregate, x->base);
+	return 0;
+}
+
+static int end(struct tptp *x)
+{
+	int64_t time = trace_time(x, kb_shown_last(x->trace));
+
+	for (uint32_t i = 0; i <= x->header->max_cores; i++) {
+		struct cpu *cpu = &x->cpus[i];
+
+		leave_methods(x, cpu, 0, time > cpu->now ? time : cpu->now);
+		resume(x, cpu, time > cpu->now ? time : cpu->now);
+	}
+	end_exited(x, time);
+	write_all_sums(x);
+
+	tptp_write_ending(x->writer, x->header, time);
+	kb_tptp_writer_finish(x->writer);
+	if (x->cut_texts)
+		kb_export_say(x->options, "%" PRIu64 " texts were cut to 64 KiB", x->cut_texts);
+	if (x->cut_chains)
+		kb_export_say(x->options, "%" PRIu64 " call chains were cut to their %d innermost "
+			      "frames", x->cut_chains, MAX_FRAMES);
+	if (x->cut_sums)
+		kb_export_say(x->options, "there were too many pairs of thread and method to keep: "
+			      "some are written more than once");
 	return 0;
 }
 
@@ -754,49 +708,19 @@ static void release(struct tptp *x)
 	kb_tptp_writer_destroy(x->writer);
 }
 
-static void say_what_was_cut(const struct tptp *x)
-{
-	if (x->cut_texts)
-		kb_export_say(x->options, "%" PRIu64 " texts were cut to 64 KiB", x->cut_texts);
-	if (x->cut_chains)
-		kb_export_say(x->options, "%" PRIu64 " call chains were cut to their %d innermost "
-			      "frames", x->cut_chains, MAX_FRAMES);
-	if (x->cut_sums)
-		kb_export_say(x->options, "there were too many pairs of thread and method to keep: "
-			      "some are written more than once");
-}
-
-static int run(struct kb_trace *trace, const struct kb_export_options *options,
-	       struct kb_out *out, struct kb_error *err)
-{
-	struct tptp *x = calloc(1, sizeof(*x));
-	const struct kb_walk *walk;
-	int result;
-
-	if (!x)
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	x->trace = trace;
-	x->header = kb_trace_header(trace);
-	x->options = options;
-	x->out = out;
-	result = prepare(x, err);
-	if (result)
-		goto out;
-	tptp_write_beginning(x->writer, trace->barman, options->aggregate, x->base);
-	while (!out->error && trace_next(trace, err) > 0)
-		if ((walk = kb_shown(trace)))
-			write_event(x, walk);
-	write_end(x);
-	say_what_was_cut(x);
-	if (x->out_of_memory)
-		result = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory for a call chain");
-	else
-		result = kb_export_end(trace, out, false, err);
-out:
-	release(x);
-	free(x);
-	return result;
-}
+static const struct sink sink = {
+	.begin = begin,
+	.end = end,
+	.release = release,
+	.before = begin_record,
+	.slice = end_slice,
+	.switched = write_switch,
+	.halt = write_halt,
+	.sample = write_sample,
+	.counter = write_counter,
+	.series = write_series,
+	.mark = write_annotation,
+};
 
 static const char *const formats[] = { "xml", ".trcxml", "binary", ".trcbin", NULL };
 
@@ -805,5 +729,5 @@ const struct kb_export kb_export_tptp = {
 	.extension = ".trcxml",
 	.description = "TPTP trace: method entries and exits, monitor events, counters",
 	.formats = formats,
-	.run = run,
+	.run = sink_export,
 };

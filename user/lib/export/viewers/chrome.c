@@ -24,11 +24,7 @@
 #include "base/table.h"
 #include "base/text/json.h"
 #include "export/list.h"
-#include "export/pairs.h"
 #include "export/run.h"
-#include "export/spans.h"
-#include "export/stack_table.h"
-#include "export/task_table.h"
 
 #define CPUS	0		/* id of the process whose threads are the CPUs */
 #define INTERRUPTS 4194305	/* ... whose threads are their interrupts: no process of Linux has it */
@@ -48,27 +44,23 @@ struct known_node {
 };
 
 struct chrome {
-	struct kb_trace *trace;
-	const struct kb_header *header;
-	struct kb_stack_table stacks;
-	struct kb_task_table tasks;
-	struct kb_spans spans;
+	KB_RUN;
 	struct kb_table profiles, known_nodes;
-	struct kb_pairs pairs;
 	bool *has_interrupts;		/* by CPU: its thread has a name */
 	uint64_t flows;
 	uint32_t *path;			/* nodes of the chain that was written last */
-	struct kb_json json;
-	bool no_memory;
 	uint32_t machine;
 	int64_t since;			/* ns: ts of the capture's 0 */
 };
+
+#define SINK struct chrome
+#include "export/sink.h"
 
 /* ---- events ---- */
 
 static void begin(struct chrome *x, const char *phase, uint64_t pid, uint64_t tid)
 {
-	kb_out_bytes(x->json.out, x->json.comma ? ",\n" : "\n", x->json.comma ? 2 : 1);
+	kb_out_bytes(x->out, x->json.comma ? ",\n" : "\n", x->json.comma ? 2 : 1);
 	x->json.comma = false;
 	kb_json_object(&x->json, NULL);
 	kb_json_string(&x->json, "ph", phase);
@@ -164,9 +156,9 @@ static void begin_slice(struct chrome *x, const struct kb_slice *slice, const ch
 	kb_json_string(&x->json, "cat", category);
 }
 
-static void write_run(struct chrome *x, const struct kb_slice *slice, uint64_t timestamp)
+static void write_run(struct chrome *x, const struct kb_slice *slice, const struct kb_event *event)
 {
-	uint32_t number, tgid = find_task(x, slice->task_id, timestamp, &number)->tgid;
+	uint32_t number, tgid = find_task(x, slice->task_id, event->timestamp, &number)->tgid;
 	char label[KB_TASK_LABEL];
 
 	if (x->no_memory)
@@ -207,21 +199,6 @@ static void write_lost(struct chrome *x, const struct kb_slice *slice)
 	end(x);
 }
 
-static void write_slice(struct chrome *x, const struct kb_slice *slice, uint64_t timestamp)
-{
-	switch (slice->kind) {
-	case KB_SLICE_RUN:
-		write_run(x, slice, timestamp);
-		break;
-	case KB_SLICE_IDLE:
-		write_idle(x, slice);
-		break;
-	case KB_SLICE_LOST:
-		write_lost(x, slice);
-		break;
-	}
-}
-
 /* A value: the increase of a PMU counter since the last value, or a value of a series. */
 static void write_value(struct chrome *x, const char *category, uint32_t core, int64_t ns,
 			struct kb_text name, uint64_t value, double multiplier)
@@ -246,16 +223,20 @@ static void write_value(struct chrome *x, const char *category, uint32_t core, i
 	end(x);
 }
 
-static void write_custom(struct chrome *x, uint32_t core, int64_t ns, uint32_t id, uint64_t value)
+static void write_counter(struct chrome *x, const struct kb_walk *walk, uint32_t id, uint64_t value)
+{
+	write_value(x, "counter", walk->event.core, walk->ns, kb_names_counter(x->trace->names, id),
+		    value, 1.0);
+}
+
+static void write_series(struct chrome *x, const struct kb_walk *walk, uint32_t id, uint64_t value)
 {
 	const struct kb_series *series = id < x->header->nr_series ? &x->header->series[id] : NULL;
+	uint32_t core = kb_run_is_per_cpu(&x->run, id) ? walk->event.core : KB_CORE_NONE;
 	char text[32];
 
-	snprintf(text, sizeof(text), "series %" PRIu32, id);
-	if (!series || !(kb_series_chart_flags(x->header, series) & KB_CHART_PER_CPU))
-		core = KB_CORE_NONE;
-	write_value(x, "series", core, ns, kb_text(series && series->name ? series->name : text),
-		    value, series ? series->multiplier : 1.0);
+	write_value(x, "series", core, walk->ns, kb_run_series(&x->run, id, text), value,
+		    series ? series->multiplier : 1.0);
 }
 
 /* The thread of a task. Each CPU has its own idle task, whose thread is that of the CPU. */
@@ -358,16 +339,17 @@ static int64_t whole_us(int64_t ns)
 	return ns / 1000 - (ns % 1000 < 0);
 }
 
-static void write_pc(struct chrome *x, const struct kb_event *event, int64_t ns, uint32_t counters)
+static void write_pc(struct chrome *x, const struct kb_walk *walk, uint32_t counters, uint32_t node)
 {
-	int64_t node = kb_stack_table_add(&x->stacks, event, x->trace->symbolizer), since;
+	const struct kb_event *event = &walk->event;
+	int64_t ns = walk->ns, since;
 	uint32_t number, tgid = find_task(x, event->task_id, event->timestamp, &number)->tgid;
 	uint64_t tid = thread_of(event->task_id, event->core), session;
 	struct kb_text name;
 
 	session = find_session(x, tgid, tid, whole_us((int64_t)((uint64_t)ns + (uint64_t)x->since)),
 			       &since);
-	if (node < 0 || !session || x->no_memory) {
+	if (!session || x->no_memory) {
 		x->no_memory = true;
 		return;
 	}
@@ -376,7 +358,7 @@ static void write_pc(struct chrome *x, const struct kb_event *event, int64_t ns,
 	kb_json_string(&x->json, "name", "ProfileChunk");
 	write_session(x, session);
 	if (!x->trace->machine)
-		kb_json_u64(&x->json, "sf", (uint64_t)node);
+		kb_json_u64(&x->json, "sf", node);
 	if (counters && kb_names_one_weight(x->trace->names) &&
 	    event->sample.counters[0] != KB_COUNTER_INVALID)
 		kb_json_u64(&x->json, "weight", event->sample.counters[0]);
@@ -389,9 +371,9 @@ static void write_pc(struct chrome *x, const struct kb_event *event, int64_t ns,
 	}
 	kb_json_object(&x->json, "data");
 	kb_json_object(&x->json, "cpuProfile");
-	write_nodes(x, session, (uint32_t)node);
+	write_nodes(x, session, node);
 	kb_json_array(&x->json, "samples");
-	kb_json_u64(&x->json, NULL, (uint64_t)node);
+	kb_json_u64(&x->json, NULL, node);
 	kb_json_array_end(&x->json);
 	kb_json_object_end(&x->json);
 	kb_json_array(&x->json, "timeDeltas");
@@ -400,26 +382,6 @@ static void write_pc(struct chrome *x, const struct kb_event *event, int64_t ns,
 	kb_json_object_end(&x->json);
 	kb_json_object_end(&x->json);
 	end(x);
-}
-
-static void write_sample(struct chrome *x, const struct kb_event *event, int64_t ns)
-{
-	uint32_t known = kb_names_of_core(x->trace->names, event->core), i;
-
-	if (known > event->sample.nr_counters)
-		known = event->sample.nr_counters;
-	if (event->sample.has_pc)
-		write_pc(x, event, ns, known);
-	for (i = 0; i < known; i++)
-		if (event->sample.counters[i] != KB_COUNTER_INVALID)
-			write_value(x, "counter", event->core, ns,
-				    kb_names_counter(x->trace->names,
-						     kb_names_counter_id(x->trace->names,
-									 event->core, i)),
-				    event->sample.counters[i], 1.0);
-	for (i = 0; i < event->sample.nr_custom; i++)
-		write_custom(x, event->core, ns, event->sample.custom[i].id,
-			     event->sample.custom[i].value);
 }
 
 /* @ns: end of the span. @core: the CPU of an instant. */
@@ -444,18 +406,19 @@ static void write_span(struct chrome *x, const struct kb_span *span, int64_t ns,
 	end(x);
 }
 
-static void write_annotation(struct chrome *x, const struct kb_event *event, int64_t ns)
+static void write_annotation(struct chrome *x, const struct kb_walk *walk)
 {
+	const struct kb_event *event = &walk->event;
 	struct kb_span span;
 	uint32_t task;
 	bool instant = event->annotation.type != KB_ANNOTATION_STRING;
 	int done;
 
 	find_task(x, event->task_id, event->timestamp, &task);
-	done = kb_spans_feed(&x->spans, event, ns, task, &span);
+	done = kb_spans_feed(&x->spans, event, walk->ns, task, &span);
 	x->no_memory |= done < 0;
 	if (done > 0)
-		write_span(x, &span, ns, instant, event->core);
+		write_span(x, &span, walk->ns, instant, event->core);
 }
 
 /* ---- interrupts and wakeups ---- */
@@ -543,77 +506,23 @@ static void write_moment(struct chrome *x, const struct kb_event *event, int64_t
 	end(x);
 }
 
-/* The value of the CPU that it is about, which need not be the one that wrote it. */
-static void write_frequency(struct chrome *x, const struct kb_event *event, int64_t ns)
+static bool write_detail(struct chrome *x, const struct kb_walk *walk, uint32_t from)
 {
-	write_value(x, "series", event->custom_counter.cpu, ns, kb_text("kHz"),
-		    event->custom_counter.value, 1.0);
-}
+	const struct kb_event *event = &walk->event;
 
-static void write_number(struct chrome *x, const struct kb_event *event, int64_t ns)
-{
+	(void)from;
 	switch (event->custom_counter.what) {
-	case KB_WHAT_WAKING:
-	case KB_WHAT_WAKING_NEW:
-	case KB_WHAT_IRQ_ENTRY:
-	case KB_WHAT_IRQ_EXIT:
-	case KB_WHAT_IPI_ENTRY:
-	case KB_WHAT_IPI_EXIT:
-	case KB_WHAT_SOFTIRQ_ENTRY:
-	case KB_WHAT_SOFTIRQ_EXIT:
-		break;		/* slices and arrows */
 	case KB_WHAT_MIGRATE:
 	case KB_WHAT_SOFTIRQ_RAISE:
 	case KB_WHAT_IDLE_MISS:
-		write_moment(x, event, ns);
-		break;
-	case KB_WHAT_FREQUENCY:
-		write_frequency(x, event, ns);
-		break;
+		write_moment(x, event, walk->ns);
+		return true;
+	case KB_WHAT_FREQUENCY:		/* of the CPU that it is about, which need not have written it */
+		write_value(x, "series", event->custom_counter.cpu, walk->ns, kb_text("kHz"),
+			    event->custom_counter.value, 1.0);
+		return true;
 	default:
-		write_custom(x, event->core, ns, event->custom_counter.counter,
-			     event->custom_counter.value);
-	}
-}
-
-static void write_pairs(struct chrome *x)
-{
-	struct kb_paired paired;
-
-	if (kb_pairs_feed(&x->pairs, x->trace, &paired)) {
-		x->no_memory = true;
-		return;
-	}
-	if (paired.woken)
-		write_wakeup(x, &paired.wakeup);
-	if (paired.handled)
-		write_handler(x, &paired.handler);
-}
-
-static void write_event(struct chrome *x)
-{
-	const struct kb_walk *walk = kb_shown(x->trace);
-	const struct kb_event *event;
-	unsigned int i;
-
-	for (i = 0; walk && i < walk->nr_slices; i++)
-		write_slice(x, &walk->slices[i], walk->event.timestamp);
-	write_pairs(x);
-	if (!walk)
-		return;
-	event = &walk->event;
-	switch (event->type) {
-	case KB_EVENT_SAMPLE:
-		write_sample(x, event, walk->ns);
-		break;
-	case KB_EVENT_CUSTOM_COUNTER:
-		write_number(x, event, walk->ns);
-		break;
-	case KB_EVENT_ANNOTATION:
-		write_annotation(x, event, walk->ns);
-		break;
-	default:
-		break;
+		return false;
 	}
 }
 
@@ -655,34 +564,40 @@ static void write_facts(struct chrome *x)
 	kb_json_object_end(&x->json);
 }
 
-static void write_rest(struct chrome *x)
+static int end_events(struct chrome *x)
 {
-	struct kb_slice slice;
+	const struct kb_machine *machine = x->trace->machine;
 	struct kb_span span;
 
-	while (kb_shown_end(x->trace, &slice))
-		write_slice(x, &slice, UINT64_MAX);
 	while (!x->no_memory && kb_spans_end(&x->spans, &span))
 		write_span(x, &span, kb_shown_last(x->trace), false, 0);
-}
-
-static void write_end(struct chrome *x)
-{
+	if (machine && !machine->last)
+		return 0;
 	kb_json_array_end(&x->json);
 	kb_json_string(&x->json, "displayTimeUnit", "ns");
-	if (!x->trace->machine) {
+	if (!machine) {
 		write_stacks(x);
 		write_facts(x);
 	}
 	kb_json_object_end(&x->json);
-	kb_out_bytes(x->json.out, "\n", 1);
+	kb_out_bytes(x->out, "\n", 1);
+	return 0;
 }
 
 /* Begin the list of events, or go on in that of the machine before. */
-static void write_begin(struct chrome *x)
+static int begin_events(struct chrome *x)
 {
 	const struct kb_machine *machine = x->trace->machine;
 
+	kb_table_init(&x->profiles, sizeof(struct profile), 2);
+	kb_table_init(&x->known_nodes, sizeof(struct known_node), 1);
+	x->has_interrupts = calloc((size_t)x->header->max_cores + 1, sizeof(*x->has_interrupts));
+	if (!x->has_interrupts)
+		return kb_run_no_memory(&x->run);
+	if (machine) {
+		x->machine = machine->number;
+		x->since = machine->wall.at - machine->since;
+	}
 	if (!machine || machine->first) {
 		kb_json_object(&x->json, NULL);
 		kb_json_array(&x->json, "traceEvents");
@@ -691,64 +606,37 @@ static void write_begin(struct chrome *x)
 		x->json.arrays = 1;
 	}
 	write_cpus(x);
-}
-
-static int prepare(struct chrome *x, struct kb_error *err)
-{
-	int error = kb_export_begin(x->trace, err);
-
-	if (error)
-		return error;
-	kb_task_table_init(&x->tasks, x->trace);
-	kb_spans_init(&x->spans);
-	kb_table_init(&x->profiles, sizeof(struct profile), 2);
-	kb_table_init(&x->known_nodes, sizeof(struct known_node), 1);
-	x->has_interrupts = calloc((size_t)x->header->max_cores + 1, sizeof(*x->has_interrupts));
-	if (kb_stack_table_init(&x->stacks, false) || !x->has_interrupts ||
-	    kb_pairs_init(&x->pairs, x->trace))
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return 0;
 }
 
-static int run(struct kb_trace *trace, const struct kb_export_options *options,
-	       struct kb_out *out, struct kb_error *err)
+static void release(struct chrome *x)
 {
-	struct chrome x = {
-		.trace = trace,
-		.header = kb_trace_header(trace),
-		.json.out = out,
-	};
-	int result = prepare(&x, err);
-
-	(void)options;
-	if (result)
-		goto out;
-	if (trace->machine) {
-		x.machine = trace->machine->number;
-		x.since = trace->machine->wall.at - trace->machine->since;
-	}
-	write_begin(&x);
-	while (!kb_out_error(out) && !x.no_memory && kb_export_next(trace, err))
-		write_event(&x);
-	write_rest(&x);
-	if (!trace->machine || trace->machine->last)
-		write_end(&x);
-	result = kb_export_end(trace, out, x.no_memory, err);
-out:
-	free(x.path);
-	free(x.has_interrupts);
-	kb_pairs_release(&x.pairs);
-	kb_table_release(&x.known_nodes);
-	kb_table_release(&x.profiles);
-	kb_spans_release(&x.spans);
-	kb_stack_table_release(&x.stacks);
-	kb_task_table_release(&x.tasks);
-	return result;
+	free(x->path);
+	free(x->has_interrupts);
+	kb_table_release(&x->known_nodes);
+	kb_table_release(&x->profiles);
 }
+
+static const struct sink sink = {
+	.uses = KB_USES_STACKS | KB_USES_PAIRS | KB_USES_RUNNING,
+	.begin = begin_events,
+	.end = end_events,
+	.release = release,
+	.ran = write_run,
+	.idled = write_idle,
+	.lost = write_lost,
+	.woken = write_wakeup,
+	.handled = write_handler,
+	.call = write_pc,
+	.counter = write_counter,
+	.series = write_series,
+	.detail = write_detail,
+	.mark = write_annotation,
+};
 
 const struct kb_export kb_export_chrome = {
 	.name = "chrome",
 	.extension = ".trace.json",
 	.description = "Chrome's trace events, JSON: slices, samples, counters, marks",
-	.run = run,
+	.run = sink_export,
 };

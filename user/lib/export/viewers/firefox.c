@@ -13,18 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/samples/cputime.h"
 #include "analysis/time/idle.h"
 #include "analysis/time/origin.h"
 #include "base/array.h"
 #include "base/text/json.h"
 #include "export/keep.h"
 #include "export/list.h"
-#include "export/pairs.h"
 #include "export/run.h"
-#include "export/spans.h"
-#include "export/stack_table.h"
-#include "export/task_table.h"
 #include "export/viewers/firefox_marks.h"
 
 #define VERSION		49	/* of the processed format */
@@ -55,21 +50,18 @@ struct list {
 };
 
 struct firefox {
-	struct kb_trace *trace;
-	struct kb_stack_table stacks;
-	struct kb_task_table tasks;
-	struct kb_spans spans;
-	struct kb_cputime times;
+	KB_RUN;
 	struct kb_keep samples;
-	struct kb_pairs pairs;
 	struct list marks, values;
-	struct kb_json json;
 
 	/* Of the thread that is being written: numbers in its own tables + 1; 0: not in them. */
 	uint32_t *own_nodes, *own_frames;
 	uint32_t *nodes, *frames;	/* the nodes and frames that have a number, in order */
 	uint32_t nr_nodes, nr_frames;
 };
+
+#define SINK struct firefox
+#include "export/sink.h"
 
 /* ---- keeping ---- */
 
@@ -86,156 +78,110 @@ static void *add_row(struct list *list, size_t size)
 	return (char *)list->rows + list->nr++ * size;
 }
 
-static int keep_sample(struct firefox *x, const struct kb_event *event, int64_t ns)
+static int64_t task_number(struct firefox *x, uint32_t task_id, uint64_t timestamp)
 {
-	int64_t node = kb_stack_table_add(&x->stacks, event, x->trace->symbolizer);
-	int64_t task = kb_task_table_find(&x->tasks, event->task_id, event->timestamp);
-	struct kb_kept sample = { .ns = ns, .task = (uint32_t)task, .node = (uint32_t)node };
+	int64_t task = kb_task_table_find(&x->tasks, task_id, timestamp);
 
-	if (node < 0 || task < 0 || kb_cputime_sample(&x->times, event, ns, &sample.cpu_ns))
-		return -ENOMEM;
-	return kb_keep_add(&x->samples, &sample);
+	x->no_memory |= task < 0;
+	return task;
 }
 
-static int keep_values(struct firefox *x, const struct kb_event *event, int64_t ns)
+static void keep_sample(struct firefox *x, const struct kb_walk *walk, uint32_t known, uint32_t node)
 {
-	uint32_t known = kb_names_of_core(x->trace->names, event->core), i;
+	int64_t task = task_number(x, walk->event.task_id, walk->event.timestamp);
 
-	for (i = 0; i < known && i < event->sample.nr_counters; i++) {
-		struct value *value;
+	(void)known;
+	x->no_memory |= kb_keep_add(&x->samples, &(struct kb_kept) {
+		.ns = walk->ns, .cpu_ns = x->cpu_ns, .task = (uint32_t)task, .node = node }) != 0;
+}
 
-		if (event->sample.counters[i] == KB_COUNTER_INVALID)
-			continue;
-		value = add_row(&x->values, sizeof(*value));
-		if (!value)
-			return -ENOMEM;
+static void keep_value(struct firefox *x, const struct kb_walk *walk, uint32_t id, uint64_t number)
+{
+	struct value *value = add_row(&x->values, sizeof(*value));
+
+	x->no_memory |= !value;
+	if (value)
 		*value = (struct value) {
-			.core = event->core,
-			.id = kb_names_counter_id(x->trace->names, event->core, i),
+			.core = walk->event.core,
+			.id = id,
 			.order = (uint32_t)x->values.nr,
-			.ns = ns,
-			.value = event->sample.counters[i],
+			.ns = walk->ns,
+			.value = number,
 		};
-	}
-	return 0;
 }
 
-static int keep_span(struct firefox *x, const struct kb_span *span, int64_t ns, bool instant)
-{
-	struct kb_firefox_mark *mark = add_row(&x->marks, sizeof(*mark));
-
-	if (!mark)
-		return -ENOMEM;
-	*mark = (struct kb_firefox_mark) {
-		.task = span->task,
-		.channel = instant ? 0 : (uint32_t)span->key[1],
-		.instant = instant,
-		.start = span->start,
-		.end = ns,
-		.length = span->length,
-		.text = malloc(span->length + 1),
-	};
-	if (!mark->text)
-		return -ENOMEM;
-	memcpy(mark->text, span->text, span->length);
-	return 0;
-}
-
-/* Keep a mark of @kind of the task from @start to @end; NULL without memory. */
-static struct kb_firefox_mark *keep_time(struct firefox *x, enum kb_firefox_kind kind, int64_t task, int64_t start,
-			      int64_t end, const char *text, size_t length)
+/* Keep a mark of the task from @start to @end, of which all else is set behind that; NULL without memory. */
+static struct kb_firefox_mark *keep_mark(struct firefox *x, int64_t task, int64_t start, int64_t end,
+					 const char *text, size_t length)
 {
 	struct kb_firefox_mark *mark = task < 0 ? NULL : add_row(&x->marks, sizeof(*mark));
 
-	if (!mark)
-		return NULL;
-	*mark = (struct kb_firefox_mark) {
-		.kind = kind,
-		.task = (uint32_t)task,
-		.start = start,
-		.end = end,
-		.length = (uint32_t)length,
-		.text = malloc(length + 1),
-	};
-	if (!mark->text)
-		return NULL;
-	memcpy(mark->text, text, length);
+	if (mark) {
+		*mark = (struct kb_firefox_mark) {
+			.task = (uint32_t)task,
+			.start = start,
+			.end = end,
+			.length = (uint32_t)length,
+			.text = malloc(length + 1),
+		};
+		if (mark->text)
+			memcpy(mark->text, text, length);
+	}
+	x->no_memory |= !mark || !mark->text;
 	return mark;
 }
 
-static int keep_wakeup(struct firefox *x, const struct kb_arrow *wakeup)
+static void keep_span(struct firefox *x, const struct kb_span *span, int64_t ns, bool instant)
 {
-	static const char text[] = "woken";
-	int64_t task = kb_task_table_find(&x->tasks, wakeup->task_id, wakeup->timestamp);
-	int64_t waker = kb_task_table_find(&x->tasks, wakeup->waker, wakeup->timestamp);
-	struct kb_firefox_mark *mark = waker < 0 ? NULL : keep_time(x, KB_FIREFOX_WAKEUP, task, wakeup->from, wakeup->to, text,
-							 sizeof(text) - 1);
+	struct kb_firefox_mark *mark = keep_mark(x, span->task, span->start, ns, span->text, span->length);
 
 	if (!mark)
-		return -ENOMEM;
-	mark->about = (uint32_t)waker;
-	mark->context = wakeup->context;
-	return 0;
+		return;
+	mark->channel = instant ? 0 : (uint32_t)span->key[1];
+	mark->instant = instant;
 }
 
-static int keep_handler(struct firefox *x, const struct kb_handler *handler)
+static void keep_wakeup(struct firefox *x, const struct kb_arrow *wakeup)
 {
-	int64_t task = kb_task_table_find(&x->tasks, handler->task_id, handler->timestamp);
+	static const char text[] = "woken";
+	int64_t task = task_number(x, wakeup->task_id, wakeup->timestamp);
+	int64_t waker = task_number(x, wakeup->waker, wakeup->timestamp);
+	struct kb_firefox_mark *mark = keep_mark(x, task, wakeup->from, wakeup->to, text,
+						 sizeof(text) - 1);
+
+	if (!mark)
+		return;
+	mark->kind = KB_FIREFOX_WAKEUP;
+	mark->about = (uint32_t)waker;
+	mark->context = wakeup->context;
+}
+
+static void keep_handler(struct firefox *x, const struct kb_handler *handler)
+{
+	int64_t task = task_number(x, handler->task_id, handler->timestamp);
 	struct kb_firefox_mark *mark;
 	char name[KB_ORIGIN_NAME];
 
 	kb_origin_name(x->trace, &handler->origin, handler->timestamp, name, sizeof(name));
-	mark = keep_time(x, KB_FIREFOX_HANDLER, task, handler->start, handler->end, name,
-			 strlen(name));
+	mark = keep_mark(x, task, handler->start, handler->end, name, strlen(name));
 	if (!mark)
-		return -ENOMEM;
+		return;
+	mark->kind = KB_FIREFOX_HANDLER;
 	mark->about = handler->origin.id;
 	mark->what = kb_origin_kind(handler->origin.kind);
-	return 0;
 }
 
-static int keep_pairs(struct firefox *x)
+static void keep_annotation(struct firefox *x, const struct kb_walk *walk)
 {
-	struct kb_paired paired;
-	int ret = kb_pairs_feed(&x->pairs, x->trace, &paired);
-
-	if (!ret && paired.woken)
-		ret = keep_wakeup(x, &paired.wakeup);
-	if (!ret && paired.handled)
-		ret = keep_handler(x, &paired.handler);
-	return ret;
-}
-
-static int keep_annotation(struct firefox *x, const struct kb_event *event, int64_t ns)
-{
-	int64_t task = kb_task_table_find(&x->tasks, event->task_id, event->timestamp);
+	const struct kb_event *event = &walk->event;
+	int64_t task = task_number(x, event->task_id, event->timestamp);
 	bool instant = event->annotation.type != KB_ANNOTATION_STRING;
 	struct kb_span span;
-	int done;
+	int done = task < 0 ? 0 : kb_spans_feed(&x->spans, event, walk->ns, (uint32_t)task, &span);
 
-	if (task < 0)
-		return -ENOMEM;
-	done = kb_spans_feed(&x->spans, event, ns, (uint32_t)task, &span);
-	return done > 0 ? keep_span(x, &span, ns, instant) : done;
-}
-
-static int keep_event(struct firefox *x)
-{
-	const struct kb_walk *walk = &x->trace->walk;
-	const struct kb_event *event = &walk->event;
-	int error = kb_cputime_feed(&x->times, walk);
-	bool shown = kb_is_shown(x->trace);
-
-	if (!error && event->type == KB_EVENT_SAMPLE && event->sample.has_pc)
-		error = shown ? keep_sample(x, event, walk->ns) :
-				kb_cputime_sample(&x->times, event, walk->ns, &(uint64_t){ 0 });
-	if (!error && event->type == KB_EVENT_SAMPLE && shown)
-		error = keep_values(x, event, walk->ns);
-	if (!error && event->type == KB_EVENT_ANNOTATION && shown)
-		error = keep_annotation(x, event, walk->ns);
-	if (!error)
-		error = keep_pairs(x);
-	return error;
+	x->no_memory |= done < 0;
+	if (done > 0)
+		keep_span(x, &span, walk->ns, instant);
 }
 
 static int by_counter(const void *left, const void *right)
@@ -734,24 +680,21 @@ static int write_all(struct firefox *x)
 	write_threads(x, &main);
 	write_counters(x, &main);
 	kb_json_object_end(&x->json);
-	kb_out_bytes(x->json.out, "\n", 1);
+	kb_out_bytes(x->out, "\n", 1);
 	return 0;
 }
 
 /* ---- all of it ---- */
 
-static int prepare(struct firefox *x, struct kb_error *err)
+static int end(struct firefox *x)
 {
-	int error = kb_export_begin(x->trace, err);
+	struct kb_span span;
 
-	if (error)
-		return error;
-	kb_task_table_init(&x->tasks, x->trace);
-	kb_spans_init(&x->spans);
-	if (kb_pairs_init(&x->pairs, x->trace) ||
-	    kb_stack_table_init(&x->stacks, false) ||
-	    kb_cputime_init(&x->times, x->trace))
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	while (!x->no_memory && kb_spans_end(&x->spans, &span))
+		keep_span(x, &span, kb_shown_last(x->trace), false);
+	x->no_memory = x->no_memory || write_all(x);
+	if (!x->samples.nr)
+		kb_export_say(x->options, "the capture has no samples with an address");
 	return 0;
 }
 
@@ -768,47 +711,23 @@ static void release(struct firefox *x)
 	free(x->own_frames);
 	free(x->nodes);
 	free(x->frames);
-	kb_pairs_release(&x->pairs);
 	kb_keep_release(&x->samples);
-	kb_cputime_release(&x->times);
-	kb_spans_release(&x->spans);
-	kb_stack_table_release(&x->stacks);
-	kb_task_table_release(&x->tasks);
 }
 
-static int run(struct kb_trace *trace, const struct kb_export_options *options,
-	       struct kb_out *out, struct kb_error *err)
-{
-	struct firefox x = { .trace = trace, .json.out = out };
-	int error = 0, result = prepare(&x, err);
-	struct kb_slice slice;
-	struct kb_span span;
-
-	if (result)
-		goto out;
-	while (!error && kb_export_next(trace, err))
-		error = keep_event(&x);
-	while (kb_trace_end(trace, &slice))
-		;		/* read to the end, so that the last time is known */
-	while (!error && kb_spans_end(&x.spans, &span))
-		error = keep_span(&x, &span, kb_shown_last(trace), false);
-	if (!error)
-		error = write_all(&x);
-	if (!x.samples.nr)
-		kb_export_say(options, "the capture has no samples with an address");
-	if (error)
-		result = kb_error_set(err, error, KB_NO_OFFSET, "out of memory for %zu samples",
-				      x.samples.nr);
-	else
-		result = kb_export_end(trace, out, false, err);
-out:
-	release(&x);
-	return result;
-}
+static const struct sink sink = {
+	.uses = KB_USES_STACKS | KB_USES_PAIRS | KB_USES_TIMES | KB_USES_RUNNING,
+	.end = end,
+	.release = release,
+	.woken = keep_wakeup,
+	.handled = keep_handler,
+	.call = keep_sample,
+	.counter = keep_value,
+	.mark = keep_annotation,
+};
 
 const struct kb_export kb_export_firefox = {
 	.name = "firefox",
 	.extension = ".firefox.json",
 	.description = "Firefox Profiler (processed profile 49): samples, CPU time, marks",
-	.run = run,
+	.run = sink_export,
 };

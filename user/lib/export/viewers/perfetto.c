@@ -18,15 +18,12 @@
 
 #include "analysis/facts/wall.h"
 #include "analysis/samples/metric_tracks.h"
-#include "analysis/time/task_cpus.h"
 #include "base/array.h"
 #include "base/io/out_packet.h"
 #include "base/table.h"
 #include "export/label.h"
 #include "export/list.h"
-#include "export/read_cpus.h"
 #include "export/run.h"
-#include "export/stack_table.h"
 #include "export/viewers/perfetto_events.h"
 #include "export/viewers/perfetto_fields.h"
 #include "export/viewers/perfetto_sched.h"
@@ -86,16 +83,12 @@ enum track_kind {
 };
 
 struct perfetto {
-	struct kb_trace *trace;
-	const struct kb_header *header;
-	struct kb_out *out;
-	struct kb_stack_table stacks;
-	struct kb_table tasks, tracks;
-	struct kb_table_recent recent;	/* of tasks */
-	struct kb_task_cpus cpus;
+	KB_RUN;
+	struct kb_table seen, tracks;
+	struct kb_table_recent recent;	/* of the tasks that were seen */
 	struct kb_metric_tracks metrics;
 	struct bundle *bundles;		/* BUNDLES */
-	struct kb_read_cpus read;
+	uint64_t now;			/* of the record that is written */
 	uint32_t images, frames;	/* number of those that were written */
 	uint32_t callstacks;
 	uint32_t *path;			/* frames of the chain that was written last */
@@ -105,8 +98,10 @@ struct perfetto {
 	uint32_t machine;		/* 0: the first one, or the only one */
 	uint8_t *packet;		/* the packet that is being written */
 	bool has_release;		/* the capture has a release that Perfetto reads */
-	bool no_memory;
 };
+
+#define SINK struct perfetto
+#include "export/sink.h"
 
 static uint64_t clock_of(struct perfetto *x, int64_t ns)
 {
@@ -304,7 +299,7 @@ static struct seen_task *see_named(struct perfetto *x, uint32_t task_id,
 				   const struct kb_task_name *known, uint64_t timestamp, uint64_t time)
 {
 	const char *name = known->name.data, *process = name;
-	struct seen_task *task = kb_table_get_recent(&x->tasks, &x->recent, task_id);
+	struct seen_task *task = kb_table_get_recent(&x->seen, &x->recent, task_id);
 	uint32_t tgid = known->tgid;
 
 	if (!task) {
@@ -414,10 +409,11 @@ static void write_whole_switch(struct perfetto *x, uint32_t core, uint64_t time,
 	flush_bundle(x, bundle);	/* of one time, the compact ones of a bundle come first */
 }
 
-/* @previous: the task that ran; 0: unknown. */
-static void write_switch(struct perfetto *x, const struct kb_event *event, uint64_t time,
-			 uint32_t previous)
+static void write_switch(struct perfetto *x, const struct kb_walk *walk)
 {
+	const struct kb_event *event = &walk->event;
+	uint32_t previous = walk->running;	/* 0: unknown */
+	uint64_t time = x->now;
 	/* Copies: a name holds until the next one is asked for. If it has no label, it holds longer. */
 	const struct kb_task_name from = *kb_names_task(x->trace->names, previous, event->timestamp),
 				  to = *kb_names_task(x->trace->names, event->task_id,
@@ -440,13 +436,14 @@ static void write_switch(struct perfetto *x, const struct kb_event *event, uint6
 }
 
 /* A sample shows who runs. */
-static void write_found(struct perfetto *x, const struct kb_event *event, uint64_t time)
+static void write_found(struct perfetto *x, const struct kb_walk *walk)
 {
+	const struct kb_event *event = &walk->event;
 	const struct kb_task_name idle = *kb_names_task(x->trace->names, 0, event->timestamp),
 				  to = *kb_names_task(x->trace->names, event->task_id,
 						      event->timestamp);
 
-	write_whole_switch(x, event->core, time, 0, &idle, KB_FTRACE_RUNNING, event->task_id, &to);
+	write_whole_switch(x, event->core, x->now, 0, &idle, KB_FTRACE_RUNNING, event->task_id, &to);
 	*kb_read_cpu(&x->read, event->core) = (struct kb_read_cpu){ true, event->task_id };
 }
 
@@ -470,16 +467,16 @@ static bool write_waking(struct perfetto *x, const struct kb_event *event, uint6
 	return true;
 }
 
-static void write_halt(struct perfetto *x, const struct kb_event *event, uint64_t time,
-		       uint32_t running)
+static void write_halt(struct perfetto *x, const struct kb_walk *walk)
 {
+	const struct kb_event *event = &walk->event;
 	struct bundle *bundle = bundle_of(x, event->core);
 	uint8_t *message = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT,
 					  KB_PROTO_EVENT);
-	uint8_t *at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, time), *body;
+	uint8_t *at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, x->now), *body;
 	int state = event->halt.idle_state;
 
-	at = kb_proto_put_uint(at, FTRACE_PID, running);
+	at = kb_proto_put_uint(at, FTRACE_PID, walk->running);
 	body = kb_proto_begin(at, FTRACE_CPU_IDLE, KB_PROTO_EVENT);
 	at = kb_proto_put_uint(body, IDLE_STATE, !event->halt.entered ? UINT32_MAX :
 			       state == KB_STATE_UNKNOWN ? 0 : (uint32_t)state);
@@ -489,19 +486,21 @@ static void write_halt(struct perfetto *x, const struct kb_event *event, uint64_
 }
 
 /* A value of kbarman's own series; @from: the CPU that a task leaves. */
-static void write_detail(struct perfetto *x, const struct kb_event *event, uint64_t time,
-			 int64_t from)
+static bool write_detail(struct perfetto *x, const struct kb_walk *walk, uint32_t from)
 {
+	const struct kb_event *event = &walk->event;
 	uint8_t what = event->custom_counter.what, context = event->custom_counter.context;
 	uint32_t id = event->custom_counter.id, pid = event->task_id;
 	struct seen_task *task;
 	struct bundle *bundle;
 	uint8_t *at, *message;
+	uint64_t time = x->now;
 
-	x->no_memory |= from < 0;
+	if (!kb_perfetto_has_event(event))
+		return false;
 	see_task(x, pid, event->timestamp, time);
 	if (what == KB_WHAT_WAKING_NEW) {
-		task = kb_table_get_recent(&x->tasks, &x->recent, id);
+		task = kb_table_get_recent(&x->seen, &x->recent, id);
 		if (task)
 			task->name = NULL;	/* the event makes another task for the reader */
 		x->no_memory |= !task;
@@ -510,7 +509,7 @@ static void write_detail(struct perfetto *x, const struct kb_event *event, uint6
 	}
 	if (what == KB_WHAT_WAKING) {
 		if (write_waking(x, event, time))
-			return;
+			return true;
 		if (context == KB_CONTEXT_IRQ || context == KB_CONTEXT_SOFTIRQ)
 			pid = 0;	/* at least not the task that was interrupted */
 	}
@@ -518,8 +517,9 @@ static void write_detail(struct perfetto *x, const struct kb_event *event, uint6
 	message = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT, KB_PROTO_EVENT);
 	at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, time);
 	at = kb_proto_put_uint(at, FTRACE_PID, pid);
-	at = kb_perfetto_put_event(at, x->trace, event, (uint32_t)from);
+	at = kb_perfetto_put_event(at, x->trace, event, from);
 	bundle->length = (uint32_t)(kb_proto_end(message, at, KB_PROTO_EVENT) - bundle->bytes);
+	return true;
 }
 
 /* ---- tracks ---- */
@@ -586,9 +586,9 @@ static uint8_t *begin_event(struct perfetto *x, uint64_t time, uint64_t track, u
 }
 
 /* A PMU counter. The value of its track is the sum so far. */
-static void write_counter(struct perfetto *x, uint32_t core, uint64_t time, uint32_t id,
-			  uint64_t delta)
+static void write_counter(struct perfetto *x, const struct kb_walk *walk, uint32_t id, uint64_t delta)
 {
+	uint32_t core = walk->event.core;
 	bool is_new;
 	struct track *track = find_track(x, TRACK_COUNTER, id, core, &is_new);
 	uint8_t *message, *at;
@@ -597,7 +597,7 @@ static void write_counter(struct perfetto *x, uint32_t core, uint64_t time, uint
 		return;
 	if (is_new)
 		describe_values(x, track->uuid, core, kb_names_counter(x->trace->names, id), true);
-	at = begin_event(x, time, track->uuid, TYPE_COUNTER, 0, &message);
+	at = begin_event(x, x->now, track->uuid, TYPE_COUNTER, 0, &message);
 	if (at)
 		end_message(x, message, kb_proto_put_uint(at, EVENT_COUNTER, delta));
 }
@@ -630,33 +630,24 @@ static void write_metrics(struct perfetto *x, const struct kb_event *event, int6
 	}
 }
 
-static bool is_per_cpu(const struct perfetto *x, const struct kb_series *series)
-{
-	return series && kb_series_chart_flags(x->header, series) & KB_CHART_PER_CPU;
-}
-
 /* A custom series. Deltas are summed up, as for PMU counters. */
-static void write_custom(struct perfetto *x, uint32_t core, uint64_t time, uint32_t id,
-			 uint64_t value)
+static void write_series(struct perfetto *x, const struct kb_walk *walk, uint32_t id, uint64_t value)
 {
+	uint32_t core = kb_run_is_per_cpu(&x->run, id) ? walk->event.core : KB_CORE_NONE;
 	const struct kb_series *series = id < x->header->nr_series ? &x->header->series[id] : NULL;
 	bool scaled = series && series->multiplier != 1.0, deltas, is_new;
 	struct track *track;
 	uint8_t *message, *at;
-	struct kb_text name;
 	char text[32];
 
-	if (!is_per_cpu(x, series))
-		core = KB_CORE_NONE;
 	deltas = series && kb_series_adds_up(series);
 	track = find_track(x, TRACK_SERIES, id, core, &is_new);
 	if (!track)
 		return;
-	snprintf(text, sizeof(text), "series %" PRIu32, id);
-	name = kb_text(series && series->name ? series->name : text);
 	if (is_new)
-		describe_values(x, track->uuid, core, name, deltas && !scaled);
-	at = begin_event(x, time, track->uuid, TYPE_COUNTER, 0, &message);
+		describe_values(x, track->uuid, core, kb_run_series(&x->run, id, text),
+				deltas && !scaled);
+	at = begin_event(x, x->now, track->uuid, TYPE_COUNTER, 0, &message);
 	if (!at)
 		return;
 	if (scaled) {
@@ -819,11 +810,10 @@ static const uint64_t *count_timebase(struct perfetto *x, const struct kb_event 
 	return &track->count;
 }
 
-static void write_pc(struct perfetto *x, const struct kb_event *event, uint64_t time,
-		     const uint64_t *count)
+static void write_pc(struct perfetto *x, const struct kb_event *event, const uint64_t *count)
 {
 	int64_t node = kb_stack_table_add(&x->stacks, event, x->trace->symbolizer);
-	struct seen_task *task = see_task(x, event->task_id, event->timestamp, time);
+	struct seen_task *task = see_task(x, event->task_id, event->timestamp, x->now);
 	uint8_t *at, *message;
 	uint32_t stack;
 
@@ -832,7 +822,7 @@ static void write_pc(struct perfetto *x, const struct kb_event *event, uint64_t 
 		return;
 	}
 	stack = intern_stack(x, (uint32_t)node);
-	at = begin_timed(x, SMALL, time);
+	at = begin_timed(x, SMALL, x->now);
 	if (!at)
 		return;
 	message = kb_proto_begin(at, PACKET_PERF_SAMPLE, KB_PROTO_PACKET);
@@ -847,22 +837,14 @@ static void write_pc(struct perfetto *x, const struct kb_event *event, uint64_t 
 	end_message(x, message, at);
 }
 
-static void write_sample(struct perfetto *x, const struct kb_event *event, uint64_t time)
+static void write_sample(struct perfetto *x, const struct kb_walk *walk, uint32_t known)
 {
-	uint32_t known = kb_names_of_core(x->trace->names, event->core), i;
-	const uint64_t *count = count_timebase(x, event);
+	const uint64_t *count = count_timebase(x, &walk->event);
 
-	if (event->sample.has_pc)
-		write_pc(x, event, time, count);
-	write_metrics(x, event, x->trace->walk.ns);
-	for (i = 0; i < event->sample.nr_counters && i < known; i++)
-		if (event->sample.counters[i] != KB_COUNTER_INVALID)
-			write_counter(x, event->core, time,
-				      kb_names_counter_id(x->trace->names, event->core, i),
-				      event->sample.counters[i]);
-	for (i = 0; i < event->sample.nr_custom; i++)
-		write_custom(x, event->core, time, event->sample.custom[i].id,
-			     event->sample.custom[i].value);
+	(void)known;
+	if (walk->event.sample.has_pc)
+		write_pc(x, &walk->event, count);
+	write_metrics(x, &walk->event, x->trace->walk.ns);
 }
 
 /* ---- marks ---- */
@@ -910,10 +892,9 @@ static struct track *channel_track(struct perfetto *x, uint32_t task_id, uint32_
 	return track;
 }
 
-static void write_mark(struct perfetto *x, uint64_t time, uint64_t track, uint32_t type,
-		       struct kb_text text)
+static void write_mark(struct perfetto *x, uint64_t track, uint32_t type, struct kb_text text)
 {
-	uint8_t *message, *at = begin_event(x, time, track, type, TEXT, &message);
+	uint8_t *message, *at = begin_event(x, x->now, track, type, TEXT, &message);
 
 	if (!at)
 		return;
@@ -928,10 +909,11 @@ static void write_mark(struct perfetto *x, uint64_t time, uint64_t track, uint32
  * A text lasts until the next or an empty text of its channel. A bookmark is an instant. The
  * name of a channel is the name of its track.
  */
-static void write_annotation(struct perfetto *x, const struct kb_event *event, uint64_t time)
+static void write_annotation(struct perfetto *x, const struct kb_walk *walk)
 {
+	const struct kb_event *event = &walk->event;
 	struct kb_text text = { event->annotation.text, event->annotation.text_length };
-	struct seen_task *task = see_task(x, event->task_id, event->timestamp, time);
+	struct seen_task *task = see_task(x, event->task_id, event->timestamp, x->now);
 	struct track *channel;
 	uint64_t thread;
 
@@ -943,17 +925,17 @@ static void write_annotation(struct perfetto *x, const struct kb_event *event, u
 		return;
 	}
 	if (event->annotation.type != KB_ANNOTATION_STRING) {
-		write_mark(x, time, thread, TYPE_INSTANT, text);
+		write_mark(x, thread, TYPE_INSTANT, text);
 		return;
 	}
 	channel = channel_track(x, event->task_id, event->annotation.channel, thread, kb_text(NULL));
 	if (!channel)
 		return;
 	if (channel->open)
-		write_mark(x, time, channel->uuid, TYPE_SLICE_END, text);
+		write_mark(x, channel->uuid, TYPE_SLICE_END, text);
 	channel->open = text.length;
 	if (channel->open)
-		write_mark(x, time, channel->uuid, TYPE_SLICE_BEGIN, text);
+		write_mark(x, channel->uuid, TYPE_SLICE_BEGIN, text);
 }
 
 /* ---- losses ---- */
@@ -1003,47 +985,9 @@ static void write_lost(struct perfetto *x, const struct kb_slice *slice)
 
 /* ---- all of it ---- */
 
-static void write_event(struct perfetto *x)
+static void take_time(struct perfetto *x, const struct kb_walk *walk)
 {
-	int64_t from = kb_task_cpus_feed(&x->cpus, &x->trace->walk.event);
-	const struct kb_walk *walk = kb_shown(x->trace);
-	const struct kb_event *event;
-	unsigned int i;
-	uint64_t time;
-
-	if (!walk)
-		return;
-	event = &walk->event;
-	time = clock_of(x, walk->ns);
-	for (i = 0; i < walk->nr_slices; i++)
-		if (walk->slices[i].kind == KB_SLICE_LOST)
-			write_lost(x, &walk->slices[i]);
-	switch (event->type) {
-	case KB_EVENT_TASK_SWITCH:
-		write_switch(x, event, time, walk->running);
-		break;
-	case KB_EVENT_HALT:
-		write_halt(x, event, time, walk->running);
-		break;
-	case KB_EVENT_SAMPLE:
-		if (kb_read_found(&x->read, x->trace, walk))
-			write_found(x, event, time);
-		write_sample(x, event, time);
-		break;
-	case KB_EVENT_CUSTOM_COUNTER:
-		if (kb_perfetto_has_event(event)) {
-			write_detail(x, event, time, from);
-			break;
-		}
-		write_custom(x, event->core, time, event->custom_counter.counter,
-			     event->custom_counter.value);
-		break;
-	case KB_EVENT_ANNOTATION:
-		write_annotation(x, event, time);
-		break;
-	default:
-		break;
-	}
+	x->now = clock_of(x, walk->ns);
 }
 
 /* trace_processor lets tasks run until its last event. The capture may end later. */
@@ -1061,36 +1005,33 @@ static void end_running(struct perfetto *x, uint32_t core)
 			   KB_FTRACE_RUNNING, 0, &idle);
 }
 
-static void write_end(struct perfetto *x)
+static int end(struct perfetto *x)
 {
-	struct kb_slice slice;
 	uint32_t i;
 
-	while (kb_shown_end(x->trace, &slice))
-		if (slice.kind == KB_SLICE_LOST)
-			write_lost(x, &slice);
 	for (i = 0; i < x->header->max_cores && i < MAX_CPUS; i++)
 		end_running(x, i);
 	for (i = 0; i < BUNDLES; i++)
 		flush_bundle(x, &x->bundles[i]);
+	if (x->above)
+		kb_export_say(x->options, "%" PRIu64 " trace events of CPUs from %u on were "
+			      "left out: Perfetto refuses traces with them", x->above, MAX_CPUS);
+	if (x->before)
+		kb_export_say(x->options, "%" PRIu64 " times before the clock's start were written "
+			      "as its start: Perfetto has no earlier times", x->before);
+	return 0;
 }
 
-static int prepare(struct perfetto *x, struct kb_error *err)
+static int begin(struct perfetto *x)
 {
 	const char *base = kb_barman_fact(x->trace->barman, "raw_base");
-	int error = kb_export_begin(x->trace, err);
 
-	if (error)
-		return error;
-	kb_table_init(&x->tasks, sizeof(struct seen_task), 1);
+	kb_table_init(&x->seen, sizeof(struct seen_task), 1);
 	kb_table_init(&x->tracks, sizeof(struct track), 2);
-	kb_task_cpus_init(&x->cpus);
 	x->bundles = calloc(BUNDLES, sizeof(*x->bundles));
-	if (kb_stack_table_init(&x->stacks, true) || !x->bundles ||
-	    kb_read_cpus_init(&x->read, x->header->max_cores) ||
-	    kb_metric_tracks_init(&x->metrics, x->trace->names, x->trace->barman,
-				  x->header->max_cores))
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	if (!x->bundles || kb_metric_tracks_init(&x->metrics, x->trace->names, x->trace->barman,
+						 x->header->max_cores))
+		return kb_run_no_memory(&x->run);
 	x->base = base ? (int64_t)strtoull(base, NULL, 10) : 0;
 	if (x->base < 0)
 		x->base = 0;
@@ -1099,48 +1040,40 @@ static int prepare(struct perfetto *x, struct kb_error *err)
 		x->base = x->trace->machine->wall.at;
 		x->machine = x->trace->machine->number;
 	}
+	write_clocks(x);
+	write_system(x);
 	return 0;
 }
 
-static int run(struct kb_trace *trace, const struct kb_export_options *options,
-	       struct kb_out *out, struct kb_error *err)
+static void release(struct perfetto *x)
 {
-	struct perfetto x = {
-		.trace = trace,
-		.header = kb_trace_header(trace),
-		.out = out,
-	};
-	int result = prepare(&x, err);
-
-	if (result)
-		goto out;
-	write_clocks(&x);
-	write_system(&x);
-	while (!kb_out_error(out) && !x.no_memory && kb_export_next(trace, err))
-		write_event(&x);
-	write_end(&x);
-	result = kb_export_end(trace, out, x.no_memory, err);
-	if (x.above)
-		kb_export_say(options, "%" PRIu64 " trace events of CPUs from %u on were "
-			      "left out: Perfetto refuses traces with them", x.above, MAX_CPUS);
-	if (x.before)
-		kb_export_say(options, "%" PRIu64 " times before the clock's start were written "
-			      "as its start: Perfetto has no earlier times", x.before);
-out:
-	free(x.path);
-	free(x.bundles);
-	free(x.read.cpus);
-	kb_stack_table_release(&x.stacks);
-	kb_task_cpus_release(&x.cpus);
-	kb_metric_tracks_release(&x.metrics);
-	kb_table_release(&x.tracks);
-	kb_table_release(&x.tasks);
-	return result;
+	free(x->path);
+	free(x->bundles);
+	kb_metric_tracks_release(&x->metrics);
+	kb_table_release(&x->tracks);
+	kb_table_release(&x->seen);
 }
+
+static const struct sink sink = {
+	.uses = KB_USES_STACKS | KB_USES_ADDRESSES | KB_USES_MOVES | KB_USES_READ | KB_USES_RUNNING,
+	.begin = begin,
+	.end = end,
+	.release = release,
+	.before = take_time,
+	.lost = write_lost,
+	.switched = write_switch,
+	.halt = write_halt,
+	.found = write_found,
+	.sample = write_sample,
+	.counter = write_counter,
+	.series = write_series,
+	.detail = write_detail,
+	.mark = write_annotation,
+};
 
 const struct kb_export kb_export_perfetto = {
 	.name = "perfetto",
 	.extension = ".perfetto",
 	.description = "Perfetto: scheduling, idling, samples, counters, metrics, marks",
-	.run = run,
+	.run = sink_export,
 };

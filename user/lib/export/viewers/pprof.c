@@ -14,18 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/samples/cputime.h"
 #include "base/array.h"
 #include "base/io/out_packet.h"
 #include "base/table.h"
 #include "export/label.h"
 #include "export/list.h"
 #include "export/run.h"
-#include "export/stack_table.h"
-#include "export/task_table.h"
 #include "export/viewers/pprof.h"
 #include "export/viewers/pprof_fields.h"
-#include "export/waits.h"
 #include "format/gzip.h"
 #include "format/protobuf.h"
 
@@ -42,17 +38,16 @@ struct row {
 };
 
 struct pprof {
-	struct kb_trace *trace;
-	struct kb_out *out;
-	struct kb_stack_table stacks;
-	struct kb_task_table tasks;
-	struct kb_cputime times;
-	struct kb_waits waits;
+	KB_RUN;
+	struct kb_out *profile;	/* before it is packed */
+	struct kb_pprof_sums *sums;
 	struct kb_table rows, functions;
 	uint32_t nr_counters;	/* that have values */
 	uint32_t nr_strings;
-	bool no_memory;
 };
+
+#define SINK struct pprof
+#include "export/sink.h"
 
 /* ---- adding up ---- */
 
@@ -78,41 +73,21 @@ static void take_wait(void *context, const struct kb_wait *wait)
 	row->values[VALUE_OFF_CPU] += wait->ns;
 }
 
-static void add_sample(struct pprof *x, const struct kb_event *event, int64_t ns)
+static void add_sample(struct pprof *x, const struct kb_walk *walk, uint32_t known, uint32_t node)
 {
-	struct row *row = find_row(x, event->task_id, event->timestamp, event->core,
-				   kb_stack_table_add(&x->stacks, event, x->trace->symbolizer));
-	uint32_t known = kb_names_of_core(x->trace->names, event->core), i;
-	const uint64_t *counters = event->sample.counters;
-	uint64_t since = 0;
+	const struct kb_event *event = &walk->event;
+	struct row *row = find_row(x, event->task_id, event->timestamp, event->core, node);
 
 	if (!row)
 		return;
 	row->values[VALUE_SAMPLES]++;
-	if (known > event->sample.nr_counters)
-		known = event->sample.nr_counters;
-	for (i = 0; i < known; i++) {
+	for (uint32_t i = 0; i < known; i++) {
 		uint32_t id = kb_names_counter_id(x->trace->names, event->core, i);
 
-		if (counters[i] != KB_COUNTER_INVALID && id < x->nr_counters)
-			row->values[VALUE_COUNTERS + id] += counters[i];
+		if (event->sample.counters[i] != KB_COUNTER_INVALID && id < x->nr_counters)
+			row->values[VALUE_COUNTERS + id] += event->sample.counters[i];
 	}
-	x->no_memory |= kb_cputime_sample(&x->times, event, ns, &since) != 0;
-	row->values[VALUE_CPU] += since;
-}
-
-static void take_event(struct pprof *x)
-{
-	const struct kb_walk *walk = &x->trace->walk;
-	const struct kb_event *event = &walk->event;
-
-	x->no_memory |= kb_cputime_feed(&x->times, walk) != 0;
-	if (event->type == KB_EVENT_SAMPLE && event->sample.has_pc && !kb_is_shown(x->trace))
-		x->no_memory |= kb_cputime_sample(&x->times, event, walk->ns, &(uint64_t){ 0 }) != 0;
-	else if (event->type == KB_EVENT_SAMPLE && event->sample.has_pc)
-		add_sample(x, event, walk->ns);
-	kb_waits_feed(&x->waits, walk);
-	x->no_memory |= x->waits.no_memory;
+	row->values[VALUE_CPU] += x->cpu_ns;
 }
 
 /* ---- writing ---- */
@@ -120,10 +95,10 @@ static void take_event(struct pprof *x)
 /* The number of a string. A new string is written, so do not call it inside another message. */
 static uint32_t put_string(struct pprof *x, const char *text, size_t length)
 {
-	uint8_t *at = kb_out_reserve(x->out, length + SMALL);
+	uint8_t *at = kb_out_reserve(x->profile, length + SMALL);
 
 	if (at)
-		kb_out_commit(x->out, kb_proto_put_bytes(at, PROFILE_STRING, text, length));
+		kb_out_commit(x->profile, kb_proto_put_bytes(at, PROFILE_STRING, text, length));
 	return x->nr_strings++;
 }
 
@@ -136,13 +111,13 @@ static uint32_t put_text(struct pprof *x, const char *text)
 
 static void put_value_type(struct pprof *x, uint32_t field, uint32_t type, uint32_t unit)
 {
-	uint8_t *at = kb_out_reserve(x->out, SMALL), *message;
+	uint8_t *at = kb_out_reserve(x->profile, SMALL), *message;
 
 	if (!at)
 		return;
 	message = kb_proto_begin(at, field, KB_PROTO_EVENT);
 	at = kb_proto_put_uint(message, TYPE_TYPE, type);
-	kb_out_commit(x->out, kb_proto_end(message, kb_proto_put_uint(at, TYPE_UNIT, unit),
+	kb_out_commit(x->profile, kb_proto_end(message, kb_proto_put_uint(at, TYPE_UNIT, unit),
 					   KB_PROTO_EVENT));
 }
 
@@ -181,9 +156,9 @@ static void put_types(struct pprof *x)
 		put_value_type(x, PROFILE_PERIOD_TYPE, first, x->times.clock ? nanoseconds : count);
 	else
 		put_value_type(x, PROFILE_PERIOD_TYPE, cpu, nanoseconds);
-	at = kb_out_reserve(x->out, SMALL);
+	at = kb_out_reserve(x->profile, SMALL);
 	if (at)
-		kb_out_commit(x->out, kb_proto_put_uint(at, PROFILE_DEFAULT_TYPE, cpu));
+		kb_out_commit(x->profile, kb_proto_put_uint(at, PROFILE_DEFAULT_TYPE, cpu));
 }
 
 static bool is_program(const struct kb_stack_image *image)
@@ -238,7 +213,7 @@ static void put_image(struct pprof *x, uint32_t i, const struct lacks *lacks)
 	kb_build_id_text(hex, image->build_id);
 	file = put_text(x, image->path);
 	build_id = image->build_id ? put_text(x, hex) : 0;
-	at = kb_out_reserve(x->out, SMALL);
+	at = kb_out_reserve(x->profile, SMALL);
 	if (!at)
 		return;
 	message = kb_proto_begin(at, PROFILE_MAPPING, KB_PROTO_EVENT);
@@ -252,7 +227,7 @@ static void put_image(struct pprof *x, uint32_t i, const struct lacks *lacks)
 	at = kb_proto_put_uint(at, MAPPING_HAS_FUNCTIONS, !lacks->name);
 	at = kb_proto_put_uint(at, MAPPING_HAS_FILENAMES, !lacks->file);
 	at = kb_proto_put_uint(at, MAPPING_HAS_LINES, !lacks->file);
-	kb_out_commit(x->out, kb_proto_end(message, at, KB_PROTO_EVENT));
+	kb_out_commit(x->profile, kb_proto_end(message, at, KB_PROTO_EVENT));
 }
 
 /* Write the images with what is known of all their frames; servers look up the rest. */
@@ -297,7 +272,7 @@ static uint32_t put_function(struct pprof *x, uint32_t i)
 	/* where both are the same, pprof demangles and shortens the name itself */
 	system = frame->raw_name[0] ? put_text(x, frame->raw_name) : name;
 	file = frame->file[0] ? put_text(x, frame->file) : 0;
-	at = kb_out_reserve(x->out, SMALL);
+	at = kb_out_reserve(x->profile, SMALL);
 	if (!at)
 		return id;
 	message = kb_proto_begin(at, PROFILE_FUNCTION, KB_PROTO_EVENT);
@@ -306,7 +281,7 @@ static uint32_t put_function(struct pprof *x, uint32_t i)
 	at = kb_proto_put_uint(at, FUNCTION_SYSTEM_NAME, system);
 	if (file)
 		at = kb_proto_put_uint(at, FUNCTION_FILE, file);
-	kb_out_commit(x->out, kb_proto_end(message, at, KB_PROTO_EVENT));
+	kb_out_commit(x->profile, kb_proto_end(message, at, KB_PROTO_EVENT));
 	return id;
 }
 
@@ -315,7 +290,7 @@ static void put_location(struct pprof *x, uint32_t i)
 {
 	const struct kb_stack_frame *frame = kb_stack_frame(&x->stacks, i);
 	uint32_t function = frame->name[0] ? put_function(x, i) : 0;
-	uint8_t *at = kb_out_reserve(x->out, SMALL), *message, *line;
+	uint8_t *at = kb_out_reserve(x->profile, SMALL), *message, *line;
 
 	if (!at)
 		return;
@@ -331,7 +306,7 @@ static void put_location(struct pprof *x, uint32_t i)
 			at = kb_proto_put_uint(at, LINE_LINE, frame->line);
 		at = kb_proto_end(line, at, KB_PROTO_EVENT);
 	}
-	kb_out_commit(x->out, kb_proto_end(message, at, KB_PROTO_EVENT));
+	kb_out_commit(x->profile, kb_proto_end(message, at, KB_PROTO_EVENT));
 }
 
 /*
@@ -382,7 +357,7 @@ static void put_row(struct pprof *x, const struct row *row, const struct labels 
 	uint32_t task = put_task(x, (uint32_t)row->key[0]);
 	uint8_t *at, *message;
 
-	at = kb_out_reserve(x->out, (depth + MAX_COUNTERS) * KB_PROTO_UINT + SMALL);
+	at = kb_out_reserve(x->profile, (depth + MAX_COUNTERS) * KB_PROTO_UINT + SMALL);
 	if (!at)
 		return;
 	message = kb_proto_begin(at, PROFILE_SAMPLE, KB_PROTO_PACKET);
@@ -397,7 +372,7 @@ static void put_row(struct pprof *x, const struct row *row, const struct labels 
 	at = put_label(at, labels->tid, task + 1);
 	at = put_label(at, labels->pid, task + 2);
 	at = put_label(at, labels->cpu, labels->cpu_0 + (uint32_t)row->key[1]);
-	kb_out_commit(x->out, kb_proto_end(message, at, KB_PROTO_PACKET));
+	kb_out_commit(x->profile, kb_proto_end(message, at, KB_PROTO_PACKET));
 }
 
 static void put_rows(struct pprof *x)
@@ -440,15 +415,15 @@ static void put_facts(struct pprof *x)
 			continue;
 		snprintf(comment, sizeof(comment), "%s: %s", keys[i], fact);
 		string = put_text(x, comment);
-		at = kb_out_reserve(x->out, SMALL);
+		at = kb_out_reserve(x->profile, SMALL);
 		if (at)
-			kb_out_commit(x->out, kb_proto_put_uint(at, PROFILE_COMMENT, string));
+			kb_out_commit(x->profile, kb_proto_put_uint(at, PROFILE_COMMENT, string));
 	}
-	at = kb_out_reserve(x->out, SMALL);
+	at = kb_out_reserve(x->profile, SMALL);
 	if (!at)
 		return;
 	at = kb_proto_put_uint(at, PROFILE_TIME, epoch + (uint64_t)first);
-	kb_out_commit(x->out, kb_proto_put_uint(at, PROFILE_DURATION,
+	kb_out_commit(x->profile, kb_proto_put_uint(at, PROFILE_DURATION,
 						last > first ? (uint64_t)last - (uint64_t)first : 0));
 }
 
@@ -466,33 +441,15 @@ static void put_all(struct pprof *x)
 
 /* ---- all of it ---- */
 
-static int prepare(struct pprof *x, struct kb_error *err)
+static int begin(struct pprof *x)
 {
-	int error = kb_export_begin(x->trace, err);
-
-	if (error)
-		return error;
 	x->nr_counters = kb_names_nr_counters(x->trace->names);
 	if (x->nr_counters > MAX_COUNTERS)
 		x->nr_counters = MAX_COUNTERS;
-	kb_task_table_init(&x->tasks, x->trace);
 	kb_table_init(&x->rows, sizeof(struct row) + (VALUE_COUNTERS + x->nr_counters) *
 		      sizeof(uint64_t), 3);
 	kb_table_init(&x->functions, 2 * sizeof(uint64_t), 2);
-	if (kb_stack_table_init(&x->stacks, true) ||
-	    kb_cputime_init(&x->times, x->trace))
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	return kb_waits_init(&x->waits, x->trace, &x->stacks, take_wait, x, err);
-}
-
-static void release(struct pprof *x)
-{
-	kb_table_release(&x->functions);
-	kb_table_release(&x->rows);
-	kb_waits_release(&x->waits);
-	kb_cputime_release(&x->times);
-	kb_stack_table_release(&x->stacks);
-	kb_task_table_release(&x->tasks);
+	return 0;
 }
 
 static void add_up(struct pprof *x, struct kb_pprof_sums *sums)
@@ -506,35 +463,47 @@ static void add_up(struct pprof *x, struct kb_pprof_sums *sums)
 	}
 }
 
+static int end(struct pprof *x)
+{
+	struct kb_gzip *gzip = NULL;
+
+	if (!x->rows.nr)
+		kb_export_say(x->options, "the capture has no samples with an address");
+	if (kb_names_nr_counters(x->trace->names) > MAX_COUNTERS)
+		kb_export_say(x->options, "only the first %d of %u counters were written", MAX_COUNTERS,
+			      kb_names_nr_counters(x->trace->names));
+	x->no_memory |= kb_gzip_create(&gzip, x->out, &x->profile) != 0;
+	if (!x->no_memory) {
+		put_all(x);
+		kb_gzip_finish(gzip);
+	}
+	kb_gzip_destroy(gzip);
+	add_up(x, x->sums);
+	return 0;
+}
+
+static void release(struct pprof *x)
+{
+	kb_table_release(&x->functions);
+	kb_table_release(&x->rows);
+}
+
+static const struct sink sink = {
+	.uses = KB_USES_STACKS | KB_USES_ADDRESSES | KB_USES_TIMES | KB_USES_CALLS_ALONE,
+	.begin = begin,
+	.end = end,
+	.release = release,
+	.waited = take_wait,
+	.call = add_sample,
+};
+
 int kb_pprof_run(struct kb_trace *trace, const struct kb_export_options *options,
 		 struct kb_out *out, struct kb_pprof_sums *sums, struct kb_error *err)
 {
-	struct pprof x = { .trace = trace };
-	struct kb_gzip *gzip = NULL;
-	int result = prepare(&x, err);
+	struct pprof x = { .sums = sums };
 
-	if (result)
-		goto out;
-	while (!x.no_memory && kb_export_next(trace, err))
-		take_event(&x);
-	kb_waits_end(&x.waits, trace);	/* this also makes the last time known */
-	x.no_memory |= x.waits.no_memory;
-	if (!x.rows.nr)
-		kb_export_say(options, "the capture has no samples with an address");
-	if (kb_names_nr_counters(trace->names) > MAX_COUNTERS)
-		kb_export_say(options, "only the first %d of %u counters were written", MAX_COUNTERS,
-			      kb_names_nr_counters(trace->names));
-	x.no_memory |= kb_gzip_create(&gzip, out, &x.out) != 0;
-	if (!x.no_memory) {
-		put_all(&x);
-		kb_gzip_finish(gzip);
-	}
-	add_up(&x, sums);
-	result = kb_export_end(trace, out, x.no_memory, err);
-out:
-	kb_gzip_destroy(gzip);
-	release(&x);
-	return result;
+	kb_run_init(&x.run, trace, options, out, err);
+	return sink_run(&x, &sink);
 }
 
 static int run(struct kb_trace *trace, const struct kb_export_options *options,

@@ -14,9 +14,6 @@
 #include "export/keep.h"
 #include "export/list.h"
 #include "export/run.h"
-#include "export/stack_table.h"
-#include "export/task_table.h"
-#include "export/waits.h"
 
 struct profile {
 	size_t first, nr;	/* in samples */
@@ -24,19 +21,17 @@ struct profile {
 };
 
 struct speedscope {
-	struct kb_trace *trace;
-	struct kb_waits waits;
-	struct kb_stack_table stacks;
-	struct kb_task_table tasks;
+	KB_RUN;
 	struct kb_keep samples;
 	struct profile *profiles;
 	size_t nr_profiles;
-	struct kb_json json;
 	bool count;		/* samples weigh 1 each */
 	bool offcpu;		/* waits instead of samples */
-	bool no_memory;
 	uint64_t mean;		/* weight of samples that have none */
 };
+
+#define SINK struct speedscope
+#include "export/sink.h"
 
 static void keep(struct speedscope *x, const struct kb_kept *sample)
 {
@@ -56,19 +51,20 @@ static void take_wait(void *context, const struct kb_wait *wait)
 		});
 }
 
-static void add_sample(struct speedscope *x, const struct kb_event *event)
+static void add_sample(struct speedscope *x, const struct kb_walk *walk, uint32_t known, uint32_t node)
 {
-	int64_t node = kb_stack_table_add(&x->stacks, event, x->trace->symbolizer);
+	const struct kb_event *event = &walk->event;
 	int64_t task = kb_task_table_find(&x->tasks, event->task_id, event->timestamp);
 	struct kb_kept sample = {
-		.ns = kb_barman_ns(x->trace->barman, event->timestamp),
+		.ns = walk->ns,
 		.weight = event->sample.nr_counters ? event->sample.counters[0] :
 						      KB_COUNTER_INVALID,
 		.task = (uint32_t)task,
-		.node = (uint32_t)node,
+		.node = node,
 	};
 
-	x->no_memory |= node < 0 || task < 0;
+	(void)known;
+	x->no_memory |= task < 0;
 	if (!x->no_memory)
 		keep(x, &sample);
 }
@@ -229,66 +225,58 @@ static int write_all(struct speedscope *x)
 		write_profile(x, &nothing, "none", path);
 	kb_json_array_end(&x->json);
 	kb_json_object_end(&x->json);
-	kb_out_bytes(x->json.out, "\n", 1);
+	kb_out_bytes(x->out, "\n", 1);
 	free(path);
 	return 0;
 }
 
-static int prepare(struct speedscope *x, struct kb_error *err)
+static int begin(struct speedscope *x)
 {
-	int error = kb_export_begin(x->trace, err);
-
-	if (error)
-		return error;
-	kb_task_table_init(&x->tasks, x->trace);
-	if (kb_stack_table_init(&x->stacks, false))
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	return x->offcpu ? kb_waits_init(&x->waits, x->trace, &x->stacks, take_wait, x, err) : 0;
+	x->count = x->options->format && strcmp(x->options->format, "samples") == 0;
+	x->offcpu = x->waits.take;
+	return 0;
 }
 
-static void take_event(struct speedscope *x)
+static int end(struct speedscope *x)
 {
-	const struct kb_event *event = &x->trace->walk.event;
-
-	if (x->offcpu)
-		kb_waits_feed(&x->waits, &x->trace->walk);
-	else if (event->type == KB_EVENT_SAMPLE && event->sample.has_pc && kb_is_shown(x->trace))
-		add_sample(x, event);
+	settle(x);
+	if (!x->no_memory)
+		x->no_memory = divide(x) || write_all(x);
+	if (!x->samples.nr)
+		kb_export_say(x->options, x->offcpu ? "the capture has no waits with a call chain: "
+			      "record with -g --off-cpu" :
+			      "the capture has no samples with an address");
+	return 0;
 }
+
+static void release(struct speedscope *x)
+{
+	free(x->profiles);
+	kb_keep_release(&x->samples);
+}
+
+static const struct sink samples = {
+	.uses = KB_USES_STACKS | KB_USES_CALLS_ALONE,
+	.begin = begin,
+	.end = end,
+	.release = release,
+	.call = add_sample,
+};
+
+static const struct sink waits = {
+	.uses = KB_USES_STACKS | KB_USES_NO_RECORDS,
+	.begin = begin,
+	.end = end,
+	.release = release,
+	.waited = take_wait,
+};
 
 static int run(struct kb_trace *trace, const struct kb_export_options *options,
 	       struct kb_out *out, struct kb_error *err)
 {
-	struct speedscope x = {
-		.trace = trace,
-		.json.out = out,
-		.count = options->format && strcmp(options->format, "samples") == 0,
-		.offcpu = options->format && strcmp(options->format, "offcpu") == 0,
-	};
-	int result = prepare(&x, err);
-
-	if (result)
-		goto out;
-	while (!x.no_memory && !x.waits.no_memory && kb_export_next(trace, err))
-		take_event(&x);
-	if (x.offcpu)
-		kb_waits_end(&x.waits, trace);
-	settle(&x);
-	x.no_memory |= x.waits.no_memory;
-	if (!x.no_memory)
-		x.no_memory = divide(&x) || write_all(&x);
-	if (!x.samples.nr)
-		kb_export_say(options, x.offcpu ? "the capture has no waits with a call chain: "
-			      "record with -g --off-cpu" :
-			      "the capture has no samples with an address");
-	result = kb_export_end(trace, out, x.no_memory, err);
-out:
-	kb_waits_release(&x.waits);
-	free(x.profiles);
-	kb_keep_release(&x.samples);
-	kb_stack_table_release(&x.stacks);
-	kb_task_table_release(&x.tasks);
-	return result;
+	if (options->format && strcmp(options->format, "offcpu") == 0)
+		return sink_start(&waits, trace, options, out, err);
+	return sink_start(&samples, trace, options, out, err);
 }
 
 static const char *const formats[] = {
