@@ -7,8 +7,10 @@
 #define KB_LIB_FORMAT_PROTOBUF_READ_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { KB_WIRE_VARINT = 0, KB_WIRE_FIXED64 = 1, KB_WIRE_BYTES = 2, KB_WIRE_FIXED32 = 5 };
 
@@ -100,6 +102,37 @@ static inline uint64_t kb_proto_number(struct kb_proto_reader reader, unsigned i
 		if (field.number == number && field.wire == KB_WIRE_VARINT)
 			return field.value;
 	return 0;
+}
+
+/* Whether the bytes are those of @text. */
+static inline bool kb_proto_is(struct kb_proto_reader bytes, const char *text)
+{
+	return (size_t)(bytes.end - bytes.at) == strlen(text) && !memcmp(bytes.at, text, strlen(text));
+}
+
+/*
+ * The sum of @nr numbers in the fields @number of a message, from number @first on. Each stands in a
+ * field of its own or in a packed list.
+ */
+static inline uint64_t kb_proto_sum(struct kb_proto_reader reader, unsigned int number, size_t first,
+				    size_t nr)
+{
+	struct kb_proto_field field;
+	uint64_t sum = 0, value;
+	size_t i = 0;
+
+	while (kb_proto_read(&reader, &field) > 0) {
+		struct kb_proto_reader list = kb_proto_inner(&field);
+
+		if (field.number != number)
+			continue;
+		if (field.wire == KB_WIRE_VARINT && i++ - first < nr)
+			sum += field.value;
+		while (list.at < list.end && !kb_proto_read_varint(&list, &value))
+			if (i++ - first < nr)
+				sum += value;
+	}
+	return sum;
 }
 
 #endif

@@ -112,24 +112,8 @@ static bool is_called(const struct kb_otlp_split *split, uint64_t string, const 
 {
 	const struct table *table = &split->tables[KB_OTLP_STRINGS];
 
-	return string < table->nr && table->rows[string].size == strlen(name) &&
-	       !memcmp(table->rows[string].data, name, strlen(name));
-}
-
-static uint64_t sum_of(struct kb_proto_reader reader)
-{
-	struct kb_proto_field field;
-	uint64_t sum = 0, value;
-
-	while (kb_proto_read(&reader, &field) > 0) {
-		struct kb_proto_reader values = kb_proto_inner(&field);
-
-		if (field.number != KB_OTLP_SAMPLE_VALUES)
-			continue;
-		while (values.at < values.end && !kb_proto_read_varint(&values, &value))
-			sum += value;
-	}
-	return sum;
+	return string < table->nr &&
+	       kb_proto_is(kb_proto_reader(table->rows[string].data, table->rows[string].size), name);
 }
 
 /* What the profile counts, by the name of its values. */
@@ -145,7 +129,7 @@ static void count_profile(const struct kb_otlp_split *split, struct kb_proto_rea
 		if (field.number == KB_OTLP_PROFILE_TYPE)
 			name = kb_proto_number(inner, KB_OTLP_TYPE_NAME);
 		if (field.number == KB_OTLP_PROFILE_SAMPLES)
-			sum += sum_of(inner);
+			sum += kb_proto_sum(inner, KB_OTLP_SAMPLE_VALUES, 0, SIZE_MAX);
 	}
 	if (is_called(split, name, "samples"))
 		profile->samples = sum;

@@ -113,30 +113,7 @@ static int read_profile(struct kb_pprof_split *split)
 
 static bool is_called(const struct kb_pprof_split *split, uint64_t string, const char *name)
 {
-	const struct row *row = string < split->strings.nr ? &split->strings.rows[string] : NULL;
-
-	return row && (size_t)(row->message.end - row->message.at) == strlen(name) &&
-	       !memcmp(row->message.at, name, strlen(name));
-}
-
-/* The value @number of a sample, each of which stands in a field of its own or in a list. */
-static uint64_t value_of(struct kb_proto_reader reader, size_t number)
-{
-	struct kb_proto_field field;
-	uint64_t value;
-
-	while (kb_proto_read(&reader, &field) > 0) {
-		struct kb_proto_reader list = kb_proto_inner(&field);
-
-		if (field.number != SAMPLE_VALUE)
-			continue;
-		if (field.wire == KB_WIRE_VARINT && !number--)
-			return field.value;
-		while (list.at < list.end && !kb_proto_read_varint(&list, &value))
-			if (!number--)
-				return value;
-	}
-	return 0;
+	return string < split->strings.nr && kb_proto_is(split->strings.rows[string].message, name);
 }
 
 static void count_samples(struct kb_pprof_split *split)
@@ -155,9 +132,9 @@ static void count_samples(struct kb_pprof_split *split)
 			struct sample *sample = &split->samples[i];
 
 			if (is_called(split, name, "samples"))
-				sample->samples = value_of(sample->message, type);
+				sample->samples = kb_proto_sum(sample->message, SAMPLE_VALUE, type, 1);
 			if (is_called(split, name, "waits"))
-				sample->waits = value_of(sample->message, type);
+				sample->waits = kb_proto_sum(sample->message, SAMPLE_VALUE, type, 1);
 		}
 	}
 }
