@@ -17,6 +17,7 @@
 #include "analysis/time/origin.h"
 #include "analysis/trace/parts.h"
 #include "base/array.h"
+#include "base/bisect.h"
 #include "base/options.h"
 #include "trigger/detector.h"
 #include "trigger/rates.h"
@@ -512,18 +513,10 @@ static void take_mark(struct kb_detector *detector)
 /* A capture that was read for its gaps has them all. */
 static bool is_in_gap(const struct kb_gaps *gaps, int64_t start, int64_t end)
 {
-	uint32_t low = 0, high = gaps->nr;
-
 	/* behind the last gap that begins at @start or before */
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
+	uint32_t i = KB_BISECT(k, 0, gaps->nr, gaps->rows[k].start <= start);
 
-		if (gaps->rows[middle].start <= start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && end <= gaps->rows[low - 1].end;
+	return i && end <= gaps->rows[i - 1].end;
 }
 
 /* Far more gaps than there should be are joined. */

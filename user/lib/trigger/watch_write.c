@@ -9,6 +9,7 @@
 #include <kbarman/recorder.h>
 
 #include "analysis/facts/triggered.h"
+#include "base/bisect.h"
 #include "base/clock.h"
 #include "trigger/triggers.h"
 #include "trigger/watch.h"
@@ -42,20 +43,11 @@ char *kb_watch_name(const struct kb_watch *watch, char *name, size_t size)
 /* Ticks that are @ns before @at. */
 static uint64_t ticks_before(const struct kb_watch *watch, uint64_t at, uint64_t ns)
 {
-	uint64_t low = 0, high = at;
 	int64_t wanted = kb_watch_ns(watch, at);
 
 	wanted = ns > (uint64_t)wanted - (uint64_t)INT64_MIN ? INT64_MIN : wanted - (int64_t)ns;
 	/* Times of ticks do not fall. */
-	while (low < high) {
-		uint64_t middle = low + (high - low) / 2;
-
-		if (kb_watch_ns(watch, middle) < wanted)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return KB_BISECT(ticks, 0, at, kb_watch_ns(watch, ticks) < wanted);
 }
 
 static int number_fact(struct kb_recorder *r, const char *key, uint64_t value, struct kb_error *err)

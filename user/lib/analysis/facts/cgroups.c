@@ -5,6 +5,7 @@
 
 #include "analysis/facts/cgroups.h"
 #include "base/array.h"
+#include "base/bisect.h"
 
 #define SERVICE		".service"
 #define ID_DIGITS	64
@@ -124,24 +125,16 @@ void kb_cgroups_destroy(struct kb_cgroups *cgroups)
 
 const char *kb_cgroups_find(const struct kb_cgroups *cgroups, uint32_t process, uint64_t timestamp)
 {
-	uint32_t low = 0, high = cgroups->nr_rows;
-	const struct row *row;
-
+	const struct row *rows = cgroups->rows, *row;
 	/* The first row that is behind this moment. */
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
+	uint32_t i = KB_BISECT(k, 0, cgroups->nr_rows, rows[k].process < process ||
+			       (rows[k].process == process && rows[k].from <= timestamp));
 
-		row = &cgroups->rows[middle];
-		if (row->process < process || (row->process == process && row->from <= timestamp))
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	/* A record may be a little older than the row of its task. */
-	if (low && cgroups->rows[low - 1].process == process)
-		row = &cgroups->rows[low - 1];
-	else if (low < cgroups->nr_rows && cgroups->rows[low].process == process)
-		row = &cgroups->rows[low];
+	if (i && rows[i - 1].process == process)
+		row = &rows[i - 1];
+	else if (i < cgroups->nr_rows && rows[i].process == process)
+		row = &rows[i];
 	else
 		return NULL;
 	return cgroups->paths[row->cgroup];

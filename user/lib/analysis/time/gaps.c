@@ -10,6 +10,7 @@
 #include "analysis/facts/losses_read.h"
 #include "analysis/time/gaps.h"
 #include "base/array.h"
+#include "base/bisect.h"
 
 #define GAPS_MAX	65536U
 
@@ -166,16 +167,8 @@ int kb_gaps_read(struct kb_gaps *gaps, struct kb_trace *trace, struct kb_error *
 
 bool kb_gaps_overlap(const struct kb_gaps *gaps, int64_t from, int64_t until)
 {
-	uint32_t low = 0, high = gaps->nr;
-
 	/* the first gap that ends behind @from */
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
+	uint32_t i = KB_BISECT(k, 0, gaps->nr, gaps->rows[k].end <= from);
 
-		if (gaps->rows[middle].end <= from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < gaps->nr && gaps->rows[low].start < until;
+	return i < gaps->nr && gaps->rows[i].start < until;
 }

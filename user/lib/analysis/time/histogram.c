@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/time/histogram.h"
+#include "base/bisect.h"
 #define EXACT_BITS	6U	/* values below 2^6 are exact */
 #define PARTS_BITS	5U	/* each power of two above has 2^5 steps */
 #define STEPS		((1U << EXACT_BITS) + ((64 - EXACT_BITS) << PARTS_BITS))
@@ -58,26 +59,18 @@ static int make_room(struct kb_histogram *histogram)
 /* The row of @step, which is made if there is none; NULL without memory. */
 static struct kb_histogram_step *get_step(struct kb_histogram *histogram, uint32_t step)
 {
-	uint32_t low = 0, high = histogram->nr;
+	uint32_t i = KB_BISECT(k, 0, histogram->nr, histogram->steps[k].step < step);
 	struct kb_histogram_step *at;
 
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-
-		if (histogram->steps[middle].step < step)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == histogram->nr || histogram->steps[low].step != step) {
+	if (i == histogram->nr || histogram->steps[i].step != step) {
 		if (make_room(histogram))
 			return NULL;
-		at = &histogram->steps[low];
-		memmove(at + 1, at, (histogram->nr - low) * sizeof(*at));
+		at = &histogram->steps[i];
+		memmove(at + 1, at, (histogram->nr - i) * sizeof(*at));
 		*at = (struct kb_histogram_step){ .step = step };
 		histogram->nr++;
 	}
-	return &histogram->steps[low];
+	return &histogram->steps[i];
 }
 
 int kb_histogram_add(struct kb_histogram *histogram, uint64_t value)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/time/history.h"
+#include "base/bisect.h"
 
 #define SUMS		5U		/* parts with a sum, from KB_PART_HALT on */
 #define ENTRIES_MAX	4096U
@@ -135,17 +136,8 @@ static uint64_t oldest(const struct kb_history *history, const struct cpu *cpu)
 /* The last entry that begins at @at or before. There is one: the oldest. */
 static uint64_t find(const struct kb_history *history, const struct cpu *cpu, int64_t at)
 {
-	uint64_t low = oldest(history, cpu), high = cpu->nr - 1;
-
-	while (low < high) {
-		uint64_t middle = low + (high - low + 1) / 2;
-
-		if (entry_at(history, cpu, middle)->start <= at)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return low;
+	return KB_BISECT(i, oldest(history, cpu) + 1, cpu->nr,
+			 entry_at(history, cpu, i)->start <= at) - 1;
 }
 
 static int64_t end_of(const struct kb_history *history, const struct cpu *cpu, uint64_t i)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "export/arm/barman_rows.h"
 #include "sym/tasks/row_order.h"
 
@@ -34,22 +35,6 @@ static void put(struct making *m, struct kb_map row)
 		to->rows[to->nr++] = row;
 }
 
-/* The first place of @tgid. */
-static uint32_t find_rows(const struct making *m, uint32_t tgid)
-{
-	uint32_t low = 0, high = m->nr;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (m->places[middle].task_id < tgid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* Everything that a program may have, and nothing of the kernel. */
 static void hide_others(struct making *m, const struct life *life)
 {
@@ -61,7 +46,7 @@ static void hide_others(struct making *m, const struct life *life)
 
 static bool put_life(struct making *m, const struct life *life)
 {
-	uint32_t at = find_rows(m, life->tgid);
+	uint32_t at = KB_BISECT(i, 0, m->nr, m->places[i].task_id < life->tgid);
 	uint64_t before = m->to->wanted;
 
 	if (!life->first)

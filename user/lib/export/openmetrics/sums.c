@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "base/text/utf8.h"
 #include "export/openmetrics/sums.h"
 
@@ -41,18 +42,8 @@ void kb_om_sums_release(struct kb_om_sums *sums)
 
 void kb_om_times_add(struct kb_om_times *times, uint64_t ns)
 {
-	uint32_t low = 0, high = KB_OM_BOUNDS;
-
 	/* the first bound that is not below it */
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-
-		if (kb_om_bounds[middle] < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	times->buckets[low]++;
+	times->buckets[KB_BISECT(i, 0, KB_OM_BOUNDS, kb_om_bounds[i] < ns)]++;
 	times->count++;
 	times->sum_ns += ns;
 }

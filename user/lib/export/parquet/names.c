@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "base/hash.h"
 #include "export/parquet/names.h"
 
@@ -126,21 +127,12 @@ static const struct kb_task_at *row_at(const struct kb_task_names *tasks, struct
 				       int64_t ns)
 {
 	const struct kb_task_at *rows = tasks->rows + first->at;
-	uint32_t low = 0, high = first->nr;
 
 	if (rows[first->used].since <= ns &&
 	    (first->used + 1 == first->nr || rows[first->used + 1].since > ns))
 		return &rows[first->used];
-	while (high - low > 1) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (rows[middle].since <= ns)
-			low = middle;
-		else
-			high = middle;
-	}
-	first->used = low;
-	return &rows[low];
+	first->used = KB_BISECT(i, 1, first->nr, rows[i].since <= ns) - 1;
+	return &rows[first->used];
 }
 
 struct kb_task_at kb_task_names_find(struct kb_task_names *tasks, struct kb_name_pool *pool,

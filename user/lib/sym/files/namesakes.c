@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "sym/files/namesakes.h"
 
 static int by_name(const void *left, const void *right)
@@ -59,18 +60,11 @@ static void make(struct kb_namesakes *namesakes, const struct kb_header *header)
 uint32_t kb_namesakes_find(struct kb_namesakes *namesakes, const struct kb_header *header,
 			   const char *name, const struct kb_map *const **rows)
 {
-	uint32_t low = 0, high, count = 0;
+	uint32_t low, count = 0;
 
 	if (!namesakes->made && header)
 		make(namesakes, header);
-	for (high = namesakes->nr; low < high;) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (strcmp(namesakes->rows[middle]->image, name) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = KB_BISECT(i, 0, namesakes->nr, strcmp(namesakes->rows[i]->image, name) < 0);
 	while (count < KB_NAMESAKES_MAX && low + count < namesakes->nr &&
 	       strcmp(namesakes->rows[low + count]->image, name) == 0)
 		count++;

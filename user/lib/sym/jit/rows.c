@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "sym/jit/jitdump_file.h"
 #include "sym/jit/rows.h"
 
@@ -50,18 +51,10 @@ void kb_jit_rows_release(struct kb_jit_rows *rows)
 /* The number of rows before those of @tgid that are newer than @timestamp. */
 static uint32_t count_until(const struct kb_jit_rows *rows, uint32_t tgid, uint64_t timestamp)
 {
-	uint32_t low = 0, high = rows->nr;
+	const struct kb_jit_row *row = rows->rows;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct kb_jit_row *row = &rows->rows[middle];
-
-		if (row->tgid < tgid || (row->tgid == tgid && row->map->timestamp <= timestamp))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return KB_BISECT(i, 0, rows->nr, row[i].tgid < tgid ||
+			 (row[i].tgid == tgid && row[i].map->timestamp <= timestamp));
 }
 
 static bool is_of(const struct kb_jit_rows *rows, uint32_t i, uint32_t tgid)

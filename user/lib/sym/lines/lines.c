@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "sym/elf/zstd_sections.h"
 #include "sym/lines/libdw.h"
 #include "sym/lines/lines.h"
@@ -100,19 +101,11 @@ static int compare_ranges(const void *left, const void *right)
 /* Of the ranges around @address the one that begins last. Only a few overlap. */
 static const struct range *find_range(const struct ranges *ranges, uint64_t address)
 {
-	uint32_t low = 0, high = ranges->nr, tries;
+	uint32_t i = KB_BISECT(k, 0, ranges->nr, ranges->ranges[k].low <= address), tries;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (ranges->ranges[middle].low <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (tries = 0; low && tries < 16; tries++)
-		if (address < ranges->ranges[--low].high)
-			return &ranges->ranges[low];
+	for (tries = 0; i && tries < 16; tries++)
+		if (address < ranges->ranges[--i].high)
+			return &ranges->ranges[i];
 	return NULL;
 }
 

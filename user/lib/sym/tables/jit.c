@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "sym/tables/jit.h"
 
 #define MAX_ITEMS	(64U << 20)
@@ -135,17 +136,7 @@ static int order_codes(struct kb_jit *jit, struct kb_symtab *symbols)
 /* The last leaf that begins at or below @address, which is not below the first. */
 static uint32_t leaf_of(const struct kb_jit *jit, uint64_t address)
 {
-	uint32_t low = 0, high = jit->nr_leaves - 1;
-
-	while (low < high) {
-		uint32_t middle = high - (high - low) / 2;
-
-		if (jit->bounds[middle] <= address)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return low;
+	return KB_BISECT(i, 1, jit->nr_leaves, jit->bounds[i] <= address) - 1;
 }
 
 /* Note the code at @position of order[] in its nodes: count it only if there are no items yet. */
@@ -214,17 +205,7 @@ int kb_jit_index(struct kb_jit *jit, struct kb_symtab *symbols)
 static uint32_t count_until(const struct kb_jit *jit, const uint32_t *items, uint32_t nr,
 			    uint64_t time)
 {
-	uint32_t low = 0, high = nr;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (jit->codes[jit->order[items[middle]]].since <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return KB_BISECT(i, 0, nr, jit->codes[jit->order[items[i]]].since <= time);
 }
 
 /* The position in order[] of the code of @leaf at @time; NOBODY. *@all: how often it was used. */

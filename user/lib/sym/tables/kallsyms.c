@@ -14,6 +14,7 @@
 #include <zlib.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "sym/tables/kallsyms.h"
 
 #define MAX_TEXT	(512U << 20)	/* bytes; real ones have 10 to 30 MiB */
@@ -162,21 +163,15 @@ static int find_ranges(struct ranges *ranges, const struct kb_header *header, bo
 /* Where the function of @line ends at the latest. */
 static uint64_t limit_of(const struct ranges *ranges, const struct line *line)
 {
-	size_t low = 0, high = line->module_length ? ranges->nr : 0;
+	size_t i;
 
 	if (line->module_length == 5 && memcmp(line->module, "[bpf]", 5) == 0)
 		return line->address < UINT64_MAX - MAX_PROGRAM ? line->address + MAX_PROGRAM :
 								  KB_SYMTAB_NO_LIMIT;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ranges->all[middle].start <= line->address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && line->address < ranges->all[low - 1].end ? ranges->all[low - 1].end :
-								 KB_SYMTAB_NO_LIMIT;
+	i = KB_BISECT(k, 0, line->module_length ? ranges->nr : 0,
+		      ranges->all[k].start <= line->address);
+	return i && line->address < ranges->all[i - 1].end ? ranges->all[i - 1].end :
+							     KB_SYMTAB_NO_LIMIT;
 }
 
 static int add_line(struct kb_kallsyms *kallsyms, const struct ranges *ranges,

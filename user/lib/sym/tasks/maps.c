@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/hash.h"
 #include "sym/tasks/maps.h"
 #include "sym/tasks/row_order.h"
@@ -69,19 +70,9 @@ static int compare_addresses(const void *left, const void *right)
 
 static struct owner *find_owner(const struct kb_maps *maps, uint32_t task_id)
 {
-	uint32_t low = 0, high = maps->nr_owners;
+	uint32_t i = KB_BISECT(k, 0, maps->nr_owners, maps->owners[k].task_id < task_id);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (maps->owners[middle].task_id < task_id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < maps->nr_owners && maps->owners[low].task_id == task_id)
-		return &maps->owners[low];
-	return NULL;
+	return i < maps->nr_owners && maps->owners[i].task_id == task_id ? &maps->owners[i] : NULL;
 }
 
 /* Note the rows with addresses by task and time. */
@@ -185,17 +176,7 @@ static uint64_t last_address(const struct kb_map *row)
 /* The leaf that contains @address; bounds[0] is 0. */
 static uint32_t find_leaf(const struct tree *tree, uint64_t address)
 {
-	uint32_t low = 0, high = tree->nr_leaves - 1;
-
-	while (low < high) {
-		uint32_t middle = high - (high - low) / 2;
-
-		if (tree->bounds[middle] <= address)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return low;
+	return KB_BISECT(i, 1, tree->nr_leaves, tree->bounds[i] <= address) - 1;
 }
 
 static int build_bounds(const struct kb_maps *maps, const struct owner *owner, struct tree *tree)
@@ -315,21 +296,14 @@ static void stab(const struct kb_maps *maps, const struct tree *tree, uint32_t l
 	*newest = NO_ROW;
 	*later = NO_ROW;
 	for (node = tree->nr_leaves + leaf; node; node /= 2) {
-		uint32_t begin = tree->starts[node], low = begin;
-		uint32_t end = tree->starts[node + 1], high = end;
+		uint32_t begin = tree->starts[node], end = tree->starts[node + 1];
+		/* the first row that is newer */
+		uint32_t i = KB_BISECT(k, begin, end, row_at(maps, tree->items[k])->timestamp <= timestamp);
 
-		while (low < high) {	/* the first row that is newer */
-			uint32_t middle = low + (high - low) / 2;
-
-			if (row_at(maps, tree->items[middle])->timestamp <= timestamp)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		if (low > begin && (*newest == NO_ROW || tree->items[low - 1] > *newest))
-			*newest = tree->items[low - 1];
-		if (low < end && tree->items[low] < *later)	/* NO_ROW is the largest number */
-			*later = tree->items[low];
+		if (i > begin && (*newest == NO_ROW || tree->items[i - 1] > *newest))
+			*newest = tree->items[i - 1];
+		if (i < end && tree->items[i] < *later)	/* NO_ROW is the largest number */
+			*later = tree->items[i];
 	}
 }
 

@@ -10,6 +10,7 @@
 
 #include <kbarman/tasks.h>
 
+#include "base/bisect.h"
 #include "sym/tasks/row_order.h"
 
 struct kb_tasks {
@@ -54,27 +55,19 @@ void kb_tasks_find(const struct kb_tasks *tasks, uint32_t task_id, uint64_t time
 		   struct kb_task_hit *hit)
 {
 	const struct kb_row_place *places = tasks->places, *next;
-	uint32_t low = 0, high = tasks->nr;
+	/* the first row that is of a later task, or newer than timestamp */
+	uint32_t i = KB_BISECT(k, 0, tasks->nr, places[k].task_id < task_id ||
+			       (places[k].task_id == task_id && places[k].timestamp <= timestamp));
 
-	/* low becomes the first row that is of a later task, or newer than timestamp */
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (places[middle].task_id < task_id ||
-		    (places[middle].task_id == task_id && places[middle].timestamp <= timestamp))
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	*hit = (struct kb_task_hit) { .tgid = task_id, .until = UINT64_MAX };
 
-	next = low < tasks->nr && places[low].task_id == task_id ? &places[low] : NULL;
+	next = i < tasks->nr && places[i].task_id == task_id ? &places[i] : NULL;
 	if (next)
 		hit->until = next->timestamp - 1;
 
-	if (low && places[low - 1].task_id == task_id) {
-		hit->index = places[low - 1].index;
-		hit->since = places[low - 1].timestamp;
+	if (i && places[i - 1].task_id == task_id) {
+		hit->index = places[i - 1].index;
+		hit->since = places[i - 1].timestamp;
 	} else if (next) {
 		hit->index = next->index;
 	} else {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "base/table.h"
 #include "sym/unwind/spaces.h"
 
@@ -43,17 +44,7 @@ void kb_spaces_destroy(struct kb_spaces *spaces)
 /* The first range that ends at @address or after it. */
 static uint32_t find_at(const struct space *space, uint64_t address)
 {
-	uint32_t low = 0, high = space->nr;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (space->ranges[middle].last < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return KB_BISECT(i, 0, space->nr, space->ranges[i].last < address);
 }
 
 /* Replace @nr ranges at @at by @nr_new ones, for which there is room. */
