@@ -117,14 +117,17 @@ const struct query_table query_marks = {
 
 /* ---- values of series ---- */
 
-/* Samples have several values, other records one; what is about something is in other tables. */
+/*
+ * Samples have several values, other records one; what is about something is in other tables, unless a
+ * later release says it.
+ */
 static int series_rows(struct query_walk *walk)
 {
 	const struct kb_event *event = walk->event;
 
 	if (event->type == KB_EVENT_SAMPLE)
 		return (int)event->sample.nr_custom;
-	return event->custom_counter.what == KB_WHAT_VALUE;
+	return event->custom_counter.what == KB_WHAT_VALUE || !kb_what_name(event->custom_counter.what);
 }
 
 static void put_value(struct sqlite3_context *context, uint64_t value, double multiplier)

@@ -264,11 +264,13 @@ static int put_custom(struct kb_columns *columns, const struct kb_walk *walk)
 	uint8_t what = event->custom_counter.what;
 	int ret = 0;
 
+	/* What a later release says something about is a value of its series at least. */
+	if (WANTED(columns, series) && (what == KB_WHAT_VALUE || !kb_what_name(what)))
+		ret = put_value(columns, walk, event->custom_counter.counter,
+				event->custom_counter.value);
 	if (what == KB_WHAT_VALUE)
-		return !WANTED(columns, series) ? 0 :
-			put_value(columns, walk, event->custom_counter.counter,
-				  event->custom_counter.value);
-	if (WANTED(columns, details))
+		return ret;
+	if (!ret && WANTED(columns, details))
 		ret = put_detail(columns, walk);
 	if (!ret && WANTED(columns, wakeups) &&
 	    (what == KB_WHAT_WAKING || what == KB_WHAT_WAKING_NEW))
