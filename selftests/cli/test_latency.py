@@ -351,6 +351,18 @@ def time_in_front_of_a_ring_that_was_overwritten_is_a_gap(tmp):
     assert "# 1 wait goes over a gap in the records: these are not in the tables.\n" in text, text
 
 
+def a_capture_that_was_cut_says_so_in_all_reports(tmp):
+    with_a_gap(tmp, told=True)
+    path = os.path.join(tmp, "kbarman.cap")
+    reports = ["--latency"], ["--critical-path", "7"]
+    assert not any("damaged" in tap.run("report", *options, path).stdout for options in reports)
+    with open(path, "r+b") as file:
+        file.truncate(os.path.getsize(path) - 3)
+    for options in reports:
+        done = tap.run("report", *options, path)
+        assert done.returncode == 1 and "\n# damaged  : records are missing" in done.stdout, done
+
+
 def what_is_left_out_is_of_what_is_chosen(tmp):
     """The waits over a gap are of a task that is not asked for."""
     with_a_gap(tmp, told=True)

@@ -671,11 +671,15 @@ def standard_input_is_read(tmp):
 def damage_is_reported_and_the_rest_too(tmp):
     path = os.path.join(tmp, "kbarman.cap")
     make(tmp, path)
+    assert "# damaged" not in tap.run("report", cwd=tmp).stdout
     with open(path, "r+b") as file:
         file.truncate(os.path.getsize(path) - 100)
     rows, errors = lines(tmp, status=1)
     assert only(rows, kind="symbol", symbol="burn_sixty")["samples"] == 60
     assert only(rows, kind="report")["damaged"] and errors, (rows, errors)
+    # also where a text goes on without what was said on standard error
+    text = tap.run("report", cwd=tmp).stdout
+    assert "\n# damaged  : records are missing, those behind the damage" in text, text
 
 
 def control_characters_do_not_reach_the_terminal(tmp):

@@ -72,6 +72,7 @@ static void put_head(const struct latency_text *text)
 	put_time(text);
 	put_records(text);
 	put_losses(text);
+	text_put_damage(&text->put, text->got->damaged);
 	text_put_only(&text->put, text->options.filter);
 }
 

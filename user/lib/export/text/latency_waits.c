@@ -250,7 +250,7 @@ void latency_put_waits(const struct latency_text *text)
 	const struct kb_latency *got = text->got;
 
 	text_printf(&text->put, "#\n# Median and p99 come from histograms: they are at most 3.2%% "
-		    "too high. All other numbers are exact.\n");
+		    "too high. All other numbers are those of the records.\n");
 	if (got->cut)
 		text_printf(&text->put, "# %" PRIu64 " wait%s over a gap in the records: these are not in "
 			    "the tables.\n", got->cut, got->cut == 1 ? " goes" : "s go");

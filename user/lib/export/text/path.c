@@ -151,6 +151,7 @@ static void put_head(const struct latency_text *text, const struct kb_path *path
 		    text_ms((uint64_t)path->until - (uint64_t)first),
 		    text_ms((uint64_t)path->until - (uint64_t)path->from), path->nr,
 		    path->nr == 1 ? "" : "s");
+	text_put_damage(&text->put, path->damaged);
 	if (path->cut)
 		text_printf(&text->put, "#            its beginning is left out: it has too many "
 			    "links\n");

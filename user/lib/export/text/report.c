@@ -67,6 +67,7 @@ int kb_report_text(const struct kb_report *report, const struct kb_report_text_o
 	text_put_head(&text);
 	text_put_losses(&text);
 	text_put_stops(&text);
+	text_put_damage(&text, report->damaged);
 	text_put_only(&text, text.options.filter);
 	text_put_partial(&text);
 	put_samples(&text);

@@ -57,6 +57,13 @@ void text_put_title(const struct report_text *report, const char *title)
 	text_printf(report, "#\n# %s\n#\n", title);
 }
 
+void text_put_damage(const struct report_text *report, bool damaged)
+{
+	if (damaged)
+		text_printf(report, "# damaged  : records are missing, those behind the damage; nobody knows how "
+			    "many\n");
+}
+
 void text_put_only(const struct report_text *report, const char *only)
 {
 	if (!report->filter || !only)

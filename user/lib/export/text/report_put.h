@@ -46,6 +46,9 @@ void text_put_title(const struct report_text *report, const char *title);
 void text_put_origin(const struct report_text *report, const struct kb_origin *origin,
 		     uint64_t ticks);
 
+/* A line if the capture is damaged: what the head counts is not all. */
+void text_put_damage(const struct report_text *report, bool damaged);
+
 /* The end of the head: @only, what options choose, was not asked of what the head says. */
 void text_put_only(const struct report_text *report, const char *only);
 
