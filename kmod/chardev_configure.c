@@ -42,39 +42,12 @@ static bool counts_between_samples(const struct kbarman_configure *config)
 	return config->flags & KBARMAN_CONFIGURE_COUNT_SWITCH || config->count_ns;
 }
 
-/* What goes together with what. */
-static int config_check_parts(struct kbarman_configure *config)
-{
-	u32 flags = config->flags;
-	bool counters = config->sources & KBARMAN_SOURCE_PMU;
-
-	if (counters != (config->nr_events > 0))
-		return KBARMAN_REFUSE(config, nr_events, EINVAL);
-	if (counts_between_samples(config) && !counters)
-		return KBARMAN_REFUSE(config, nr_events, EINVAL);
-	if ((flags & KBARMAN_CONFIGURE_REUSE && config->mode != KBARMAN_MODE_STREAM) ||
-	    (flags & KBARMAN_CONFIGURE_INHERIT && !config->nr_pids))
-		return KBARMAN_REFUSE(config, flags, EINVAL);
-	if (flags & KBARMAN_CONFIGURE_CHAIN_SWITCH &&
-	    !(flags & KBARMAN_CONFIGURE_CHAIN && config->sources & KBARMAN_SOURCE_SCHED))
-		return KBARMAN_REFUSE(config, flags, EINVAL);
-	if (config->max_stack && !(flags & KBARMAN_CONFIGURE_CHAIN))
-		return KBARMAN_REFUSE(config, max_stack, EINVAL);
-	if (config->stack_bytes && !(flags & KBARMAN_CONFIGURE_CHAIN_STACK))
-		return KBARMAN_REFUSE(config, stack_bytes, EINVAL);
-	if (config->stack_ns && !(flags & KBARMAN_CONFIGURE_CHAIN_STACK))
-		return KBARMAN_REFUSE(config, stack_ns, EINVAL);
-	if (config->max_series && !(config->sources & KBARMAN_SOURCE_MARKS))
-		return KBARMAN_REFUSE(config, max_series, EINVAL);
-	return 0;
-}
-
-/* What each field may be. Zero is allowed where it has a meaning of its own. */
+/* What each field may be, and what goes together with what. Zero has a meaning of its own. */
 static int config_check(struct kbarman_configure *config)
 {
-	u32 flags = KBARMAN_CONFIGURE_INHERIT | KBARMAN_CONFIGURE_CHAIN |
-		    KBARMAN_CONFIGURE_CHAIN_SWITCH | KBARMAN_CONFIGURE_COUNT_SWITCH |
-		    KBARMAN_CONFIGURE_REUSE;
+	u32 flags = config->flags, sources = config->sources;
+	bool chains = flags & KBARMAN_CONFIGURE_CHAIN, stacks = flags & KBARMAN_CONFIGURE_CHAIN_STACK;
+	bool counters = sources & KBARMAN_SOURCE_PMU;
 
 #define CHECK(field, condition, error) do {				\
 	if (!(condition))						\
@@ -82,10 +55,13 @@ static int config_check(struct kbarman_configure *config)
 } while (0)
 #define CHECK_RANGE(field, first, last)					\
 	CHECK(field, !config->field || (config->field >= (first) && config->field <= (last)), EINVAL)
+#define CHECK_NEEDS(field, needed)	CHECK(field, !config->field || (needed), EINVAL)
+#define CHECK_FLAG(flag, needed)						\
+	CHECK(flags, !(flags & KBARMAN_CONFIGURE_##flag) || (needed), EINVAL)
 
-	CHECK(flags, !(config->flags & ~flags), EINVAL);
+	CHECK(flags, !(flags & ~KBARMAN_CONFIGURE_ALL), EINVAL);
 	CHECK(mode, config->mode <= KBARMAN_MODE_STREAM, EINVAL);
-	CHECK(sources, config->sources && !(config->sources & ~KBARMAN_SOURCE_ALL), EINVAL);
+	CHECK(sources, sources && !(sources & ~KBARMAN_SOURCE_ALL), EINVAL);
 	CHECK(nr_events, config->nr_events <= KBARMAN_EVENTS_MAX, E2BIG);
 	CHECK(nr_pids, config->nr_pids <= MAX_PIDS, E2BIG);
 	CHECK(max_series, config->max_series <= MAX_SERIES, E2BIG);
@@ -93,15 +69,27 @@ static int config_check(struct kbarman_configure *config)
 	CHECK(nr_cpu_words, config->nr_cpu_words <= MAX_CPU_WORDS, EINVAL);
 	CHECK_RANGE(ring_bytes, KBARMAN_RING_MIN, KBARMAN_RING_MAX);
 	/* Together they fit into a header, whose length has 32 bits. */
-	CHECK_RANGE(max_tasks, 1, SZ_1G / sizeof(struct bm_protocol_header_task_info));
+	CHECK_RANGE(max_tasks, KBARMAN_TASKS_MIN, SZ_1G / sizeof(struct bm_protocol_header_task_info));
 	CHECK_RANGE(max_maps, 1, SZ_1G / sizeof(struct bm_protocol_header_mmap_layout));
 	CHECK_RANGE(max_strings, 1, SZ_1G);
 	CHECK_RANGE(stack_bytes, 1, KBARMAN_MAX_STACK_BYTES);
 	CHECK_RANGE(count_ns, KBARMAN_COUNT_NS_MIN, KBARMAN_COUNT_NS_MAX);
 	CHECK(target_name, memchr(config->target_name, 0, sizeof(config->target_name)), EINVAL);
+
+	CHECK(nr_events, counters == (config->nr_events > 0), EINVAL);
+	CHECK(nr_events, counters || !counts_between_samples(config), EINVAL);
+	CHECK_FLAG(REUSE, config->mode == KBARMAN_MODE_STREAM);
+	CHECK_FLAG(INHERIT, config->nr_pids);
+	CHECK_FLAG(CHAIN_SWITCH, chains && sources & KBARMAN_SOURCE_SCHED);
+	CHECK_NEEDS(max_stack, chains);
+	CHECK_NEEDS(stack_bytes, stacks);
+	CHECK_NEEDS(stack_ns, stacks);
+	CHECK_NEEDS(max_series, sources & KBARMAN_SOURCE_MARKS);
+#undef CHECK_FLAG
+#undef CHECK_NEEDS
 #undef CHECK_RANGE
 #undef CHECK
-	return config_check_parts(config);
+	return 0;
 }
 
 /* Which parts of @given are taken: see struct kbarman_event in the UAPI header. */
@@ -138,11 +126,11 @@ static bool attr_is_valid(const struct perf_event_attr *given)
 		!memchr_inv((const char *)given + size, 0, sizeof(*given) - size));
 }
 
-static int event_refuse(struct kbarman_configure *config, u32 event, size_t member)
+static int event_refuse(struct kbarman_configure *config, u32 event, size_t member, int error)
 {
 	config->bad_index = event;
 	config->bad_member = member;
-	return KBARMAN_REFUSE(config, events_ptr, EINVAL);
+	return KBARMAN_REFUSE(config, events_ptr, error);
 }
 
 static int event_check(struct kbarman_configure *config, const struct kbarman_event *event, u32 i)
@@ -152,15 +140,15 @@ static int event_check(struct kbarman_configure *config, const struct kbarman_ev
 	if (size < PERF_ATTR_SIZE_VER0 || size > sizeof(event->attr_bytes) ||
 	    memchr_inv(event->attr_bytes + sizeof(event->attr), 0,
 		       sizeof(event->attr_bytes) - sizeof(event->attr)))
-		return -E2BIG;
+		return event_refuse(config, i, offsetof(struct kbarman_event, attr), E2BIG);
 	if (event->flags & ~(KBARMAN_EVENT_ELSE | KBARMAN_EVENT_OPTIONAL | KBARMAN_EVENT_FALLBACK))
-		return event_refuse(config, i, offsetof(struct kbarman_event, flags));
+		return event_refuse(config, i, offsetof(struct kbarman_event, flags), EINVAL);
 	if (event->turn > KBARMAN_TURNS_MAX || (event->turn && event->attr.sample_period))
-		return event_refuse(config, i, offsetof(struct kbarman_event, turn));
+		return event_refuse(config, i, offsetof(struct kbarman_event, turn), EINVAL);
 	if (!event->name[0] || !memchr(event->name, 0, sizeof(event->name)))
-		return event_refuse(config, i, offsetof(struct kbarman_event, name));
+		return event_refuse(config, i, offsetof(struct kbarman_event, name), EINVAL);
 	return attr_is_valid(&event->attr) ? 0 :
-	       event_refuse(config, i, offsetof(struct kbarman_event, attr));
+	       event_refuse(config, i, offsetof(struct kbarman_event, attr), EINVAL);
 }
 
 /* What the events are together. */
@@ -175,12 +163,14 @@ static int events_check(struct kbarman_configure *config, const struct kbarman_e
 		samples |= events[i].attr.sample_period;
 		if (!counters || (counters > 1 && events[i].attr.sample_period))
 			return event_refuse(config, i, !counters ? offsetof(struct kbarman_event, flags) :
-							offsetof(struct kbarman_event, attr));
+							offsetof(struct kbarman_event, attr), EINVAL);
 	}
 	if (counters > BM_MAX_PMU_COUNTERS)
 		return KBARMAN_REFUSE(config, nr_events, E2BIG);
 	if ((turns && !(config->flags & KBARMAN_CONFIGURE_COUNT_SWITCH)) ||
-	    (counters && !samples && !counts_between_samples(config)))
+	    (counters && !samples && !counts_between_samples(config)) ||
+	    (!samples && config->flags & KBARMAN_CONFIGURE_CHAIN &&
+	     !(config->flags & KBARMAN_CONFIGURE_CHAIN_SWITCH)))
 		return KBARMAN_REFUSE(config, flags, EINVAL);
 	return 0;
 }
@@ -193,13 +183,15 @@ static struct kbarman_event *events_get(struct kbarman_configure *config)
 	int error = 0;
 
 	if (!kbarman_element_is_good(config->nr_events, bytes, KBARMAN_EVENT_SIZE_VER0))
-		return ERR_PTR(-EINVAL);
+		return ERR_PTR(KBARMAN_REFUSE(config, event_bytes, EINVAL));
 	events = kvcalloc(config->nr_events, sizeof(*events), GFP_KERNEL);
 	if (!events)
 		return ERR_PTR(-ENOMEM);
-	for (i = 0; i < config->nr_events && !error; i++)
-		error = kbarman_element_get(&events[i], sizeof(*events), config->events_ptr, bytes, i) ?:
-			event_check(config, &events[i], i);
+	for (i = 0; i < config->nr_events && !error; i++) {
+		error = kbarman_element_get(&events[i], sizeof(*events), config->events_ptr, bytes, i);
+		error = error == -E2BIG ? event_refuse(config, i, sizeof(*events), E2BIG) :
+					  error ?: event_check(config, &events[i], i);
+	}
 	if (!error)
 		error = events_check(config, events);
 	if (!error)

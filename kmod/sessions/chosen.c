@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
+#include <linux/minmax.h>
 #include <linux/numa.h>
 #include <linux/overflow.h>
 #include <linux/pid.h>
@@ -11,6 +12,7 @@
 
 #include "capture/memory.h"
 #include "session.h"
+#include "sessions/calls.h"
 #include "sessions/chosen.h"
 
 void kbarman_chosen_clear(struct kbarman_session *session)
@@ -19,27 +21,26 @@ void kbarman_chosen_clear(struct kbarman_session *session)
 		bitmap_zero(session->tasks, PID_MAX_LIMIT);
 }
 
-int kbarman_chosen_choose(struct kbarman_session *session)
+u32 kbarman_chosen_choose(struct kbarman_session *session)
 {
+	u32 i, gone = session->config.nr_pids;
 	struct task_struct *leader, *thread;
-	int error = 0;
-	u32 i;
 
 	for (i = 0; i < session->config.nr_pids; i++) {
 		rcu_read_lock();
 		leader = pid_task(session->pids[i], PIDTYPE_TGID);
 		if (!leader)
-			error = -ESRCH;
+			gone = min(gone, i);
 		else
 			for_each_thread(leader, thread)
 				test_and_set_bit(thread->pid, session->tasks);
 		rcu_read_unlock();
 		cond_resched();
 	}
-	return error;
+	return gone;
 }
 
-int kbarman_chosen_allocate(struct kbarman_session *session, const u32 *pids)
+int kbarman_chosen_allocate(struct kbarman_session *session, struct kbarman_wanted *wanted)
 {
 	u32 i, count = session->config.nr_pids;
 
@@ -51,12 +52,13 @@ int kbarman_chosen_allocate(struct kbarman_session *session, const u32 *pids)
 					     NUMA_NO_NODE);
 	if (!session->tasks || !session->pids)
 		return -ENOMEM;
-	for (i = 0; i < count; i++) {
-		session->pids[i] = find_get_pid(pids[i]);
-		if (!session->pids[i])
-			return -ESRCH;
-	}
-	return kbarman_chosen_choose(session);
+	for (i = 0; i < count; i++)
+		session->pids[i] = find_get_pid(wanted->pids[i]);
+	i = kbarman_chosen_choose(session);
+	if (i == count)
+		return 0;
+	wanted->config.bad_index = i;
+	return KBARMAN_REFUSE(&wanted->config, pids_ptr, ESRCH);
 }
 
 void kbarman_chosen_forget(struct kbarman_session *session)

@@ -6,22 +6,24 @@
 #include <linux/types.h>
 
 struct kbarman_session;
+struct kbarman_wanted;
 
 /*
- * Make room for the choice of the processes config.nr_pids at @pids, and choose. -ESRCH, -ENOMEM;
- * kbarman_chosen_forget() must be called after those, too. Context: task, session's lock held.
+ * Make room for the choice of the processes that are @wanted, and choose. -ESRCH, with what is
+ * refused in @wanted, or -ENOMEM; kbarman_chosen_forget() must be called after those, too. Context:
+ * task, session's lock held.
  */
-int kbarman_chosen_allocate(struct kbarman_session *session, const u32 *pids);
+int kbarman_chosen_allocate(struct kbarman_session *session, struct kbarman_wanted *wanted);
 void kbarman_chosen_forget(struct kbarman_session *session);
 
 /* Choose nobody. */
 void kbarman_chosen_clear(struct kbarman_session *session);
 
 /*
- * Choose all current threads of the processes to record. -ESRCH if one of the processes does not
- * exist; the others are chosen all the same. The threads of a process are chosen in the order of
+ * Choose all current threads of the processes to record. Returns the place of the first process that
+ * does not exist, else config.nr_pids; the others are chosen all the same. The threads of a process are chosen in the order of
  * their creation, and each bit is set with full ordering: task_inherit_filter() relies on both.
  */
-int kbarman_chosen_choose(struct kbarman_session *session);
+u32 kbarman_chosen_choose(struct kbarman_session *session);
 
 #endif /* KBARMAN_CHOSEN_H */

@@ -102,7 +102,7 @@ static int session_allocate_promised(struct kbarman_session *session,
 	return error;
 }
 
-static int session_allocate(struct kbarman_session *session, const u32 *pids)
+static int session_allocate(struct kbarman_session *session, struct kbarman_wanted *wanted)
 {
 	struct kbarman_configure *config = &session->config;
 	struct kbarman_layout layout = {
@@ -118,7 +118,7 @@ static int session_allocate(struct kbarman_session *session, const u32 *pids)
 	u64 promised;
 
 	if (!session_chains_fit(session))
-		return -E2BIG;
+		return KBARMAN_REFUSE(&wanted->config, max_stack, E2BIG);
 	error = kbarman_layout_init(&layout);
 	if (error)
 		return error;
@@ -132,7 +132,7 @@ static int session_allocate(struct kbarman_session *session, const u32 *pids)
 		return error;
 	error = session_allocate_promised(session, &layout, &promised);
 	kbarman_memory_keep(promised);
-	return error ?: kbarman_chosen_allocate(session, pids);
+	return error ?: kbarman_chosen_allocate(session, wanted);
 }
 
 static void config_fill_defaults(struct kbarman_configure *config)
@@ -206,7 +206,7 @@ static int spare_build(struct kbarman_session *spare, const struct kbarman_sessi
 	memcpy(spare->events, wanted->events, wanted->config.nr_events * sizeof(*wanted->events));
 	cpumask_copy(spare->cpus, wanted->cpus);
 	spare->chain_parts = config_chain_parts(spare);
-	error = session_allocate(spare, wanted->pids);
+	error = session_allocate(spare, wanted);
 out:
 	mutex_unlock(&spare->lock);
 	return error;

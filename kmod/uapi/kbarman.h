@@ -537,10 +537,11 @@ struct kbarman_map_tail {
  *	EDQUOT	all sessions of the user who opened the descriptor, and their maps, would
  *		take more memory than those of one user may (module parameter `user_mib`;
  *		three quarters of the machine's memory unless set)
- *	ESRCH	no such process in pids_ptr
+ *	ESRCH	no such process in pids_ptr: bad_index is the place of the first one
  *	EINVAL	a field has a wrong value, or one that does not go with others, or asks for what
  *		is not there without the other: no source at all; KBARMAN_CONFIGURE_INHERIT
- *		without processes; max_series without KBARMAN_SOURCE_MARKS; a watermark above the ring
+ *		without processes; KBARMAN_CONFIGURE_CHAIN_* without samples and without
+ *		CHAIN_SWITCH; max_series without KBARMAN_SOURCE_MARKS; a watermark above the ring
  *	E2BIG	more than KBARMAN_EVENTS_MAX events or 32 counters, an event or a
  *		perf_event_attr with what this kernel does not know, nr_pids > 4096,
  *		max_series > 4096, max_stack > KBARMAN_MAX_STACK, or a sample with max_stack
@@ -578,7 +579,9 @@ struct kbarman_map_tail {
 							 * in any ring needs are used again; who
 							 * reads copies rows before it gives back
 							 * the records that need them */
+#define KBARMAN_CONFIGURE_ALL		0x2fcU
 
+#define KBARMAN_TASKS_MIN		4		/* of max_tasks */
 #define KBARMAN_COUNT_NS_MIN		100000ULL	/* of count_ns */
 #define KBARMAN_COUNT_NS_MAX		10000000000ULL
 
@@ -632,7 +635,7 @@ struct kbarman_configure {
 	__u64 ring_bytes;		/* of each CPU; rounded up to a power of two; 0 = 1 MiB */
 	__u64 watermark;		/* bytes, for poll(), at most ring_bytes; 0 = a quarter
 					 * of the ring */
-	__u32 max_tasks;		/* rows; 0 = 16384, or 16 a CPU if that is more */
+	__u32 max_tasks;		/* rows, at least 4; 0 = 16384, or 16 a CPU if that is more */
 	__u32 max_maps;			/* rows; 0 = 65536 */
 	__u32 max_strings;		/* bytes; 0 = 4 MiB; rounded up */
 	__u32 nr_cpu_words;		/* number of __u64 at cpus_ptr; 0 = all CPUs */
@@ -658,7 +661,8 @@ struct kbarman_configure {
 	__u32 bad_offset;		/* out: of the field of this struct that is refused, else 0 */
 	__u32 bad_index;		/* out: of the element that is refused, if it is an array's;
 					 * of cpus_ptr the CPU; else 0 */
-	__u32 bad_member;		/* out: offset of what is refused in that element, else 0 */
+	__u32 bad_member;		/* out: offset of what is refused in that element, else 0;
+					 * the kernel's size of one: it has more than that */
 };
 
 #define KBARMAN_CONFIGURE_SIZE_VER0	184

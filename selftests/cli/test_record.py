@@ -429,6 +429,15 @@ def a_configuration_that_the_module_refuses_is_told_by_its_field(tmp):
         assert len(result.stderr.splitlines()) == 1 and not files(tmp), result
 
 
+def an_element_that_the_module_refuses_is_told(tmp):
+    for error, offset, options, says in (3, 56, ("-p", f"{os.getpid()}"), f"the process {os.getpid()}, which"), \
+            (7, 72, ("-e", "cycles"), "event 'cycles': it has what this kernel does not know"), \
+            (7, 144, ("-g",), "--max-stack"):
+        result = record(tmp, *options, env=fake(FAKE_FAIL=f"configure:{error}", FAKE_BAD=offset))
+        assert result.returncode == 2 and says in result.stderr, result
+        assert len(result.stderr.splitlines()) == 1 and not files(tmp), result
+
+
 def events_that_are_not_sampled_precisely_are_told(tmp):
     for event, says in ("cycles", "no such event"), ("cycles:p", "'cycles:p' on CPU 1: this CPU can't sample"):
         result = record(tmp, "-e", event, "true", env=fake(FAKE_FAIL="start:95"))

@@ -280,7 +280,7 @@ static int call_configure(int fd, uint64_t bits)
 	c.max_series = take(&bits, 8) ? 1 << take(&bits, 13) : 0;
 	if (!take(&bits, 3)) {
 		/* so small that they are full soon */
-		c.max_tasks = 1 << take(&bits, 4);
+		c.max_tasks = KBARMAN_TASKS_MIN << take(&bits, 2);
 		c.max_maps = 1 << take(&bits, 4);
 		c.max_strings = 1024;
 		c.max_series = 1 << take(&bits, 9);

@@ -484,6 +484,33 @@ TEST_F(abi, configure_refuses_what_makes_no_sense)
 	EXPECT_REFUSED(EINVAL, max_stack, 1);
 	EXPECT_REFUSED(EINVAL, stack_ns, 1);
 	EXPECT_REFUSED(EINVAL, count_ns, 1);
+	EXPECT_REFUSED(EINVAL, max_tasks, 1);
+	EXPECT_REFUSED(EINVAL, watermark, 2 * MIB);
+}
+
+/* Samples without PC have no chains. */
+TEST_F(abi, configure_refuses_chains_of_nothing)
+{
+	static const uint32_t flags[] = { KBARMAN_CONFIGURE_CHAIN_KERNEL, KBARMAN_CONFIGURE_CHAIN_USER,
+					  KBARMAN_CONFIGURE_CHAIN_STACK };
+	uint32_t features = query(self->fd).features;
+	struct kbarman_configure c;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		EXPECT_REFUSED(EINVAL, flags, flags[i]);
+		c = plain;
+		c.sources |= KBARMAN_SOURCE_PMU;
+		c.flags = flags[i] | KBARMAN_CONFIGURE_COUNT_SWITCH;
+		c.nr_events = 1;
+		c.events_ptr = sampled(&cpu_clock, 1, 0);
+		EXPECT_EQ(-EINVAL, configure(self->fd, c));
+	}
+	if (features & KBARMAN_FEATURE_CHAIN_KERNEL) {
+		c.flags = KBARMAN_CONFIGURE_CHAIN_KERNEL | KBARMAN_CONFIGURE_CHAIN_SWITCH |
+			  KBARMAN_CONFIGURE_COUNT_SWITCH;
+		EXPECT_EQ(0, configure(self->fd, c));
+	}
 }
 
 TEST_F(abi, configure_names_the_element_that_is_wrong)
@@ -492,6 +519,7 @@ TEST_F(abi, configure_names_the_element_that_is_wrong)
 	struct kbarman_configure c = { .size = sizeof(c), .sources = KBARMAN_SOURCE_PMU, .nr_events = 2,
 				       .event_bytes = sizeof(events[0]) };
 	uint64_t words[4] = { 1, 0, 0, 1ULL << 63 };
+	uint32_t pids[3] = { getpid(), ~0U, getpid() };
 
 	events[1].name[0] = '\0';
 	c.events_ptr = sampled(events, 2, 1000000);
@@ -511,6 +539,48 @@ TEST_F(abi, configure_names_the_element_that_is_wrong)
 	EXPECT_EQ(0, call(self->fd, KBARMAN_CONFIGURE, &c));
 	EXPECT_EQ(0, c.bad_offset);
 	EXPECT_EQ(0, c.bad_index);
+	c.pids_ptr = (uintptr_t)pids;
+	c.nr_pids = 3;
+	EXPECT_EQ(-ESRCH, call(self->fd, KBARMAN_CONFIGURE, &c));
+	EXPECT_EQ(offsetof(struct kbarman_configure, pids_ptr), c.bad_offset);
+	EXPECT_EQ(1, c.bad_index);
+}
+
+/* As a program has them that knows a later kernel. */
+TEST_F(abi, configure_names_the_event_that_this_kernel_does_not_know)
+{
+	struct { struct kbarman_event event; uint64_t more; } events[2] = { };
+	struct kbarman_configure c = { .size = sizeof(c), .sources = KBARMAN_SOURCE_PMU, .nr_events = 2,
+				       .event_bytes = sizeof(events[0]), .events_ptr = (uintptr_t)events };
+
+	events[0].event = cpu_clock;
+	events[0].event.attr.sample_period = 1000000;
+	events[1].event = cpu_clock;
+	events[1].more = 1;
+	EXPECT_EQ(-E2BIG, call(self->fd, KBARMAN_CONFIGURE, &c));
+	EXPECT_EQ(offsetof(struct kbarman_configure, events_ptr), c.bad_offset);
+	EXPECT_EQ(1, c.bad_index);
+	EXPECT_EQ(sizeof(struct kbarman_event), c.bad_member);
+	events[1].more = 0;
+	events[1].event.attr_bytes[KBARMAN_ATTR_BYTES - 1] = 1;
+	c.event_bytes = sizeof(events[0]);
+	EXPECT_EQ(-E2BIG, call(self->fd, KBARMAN_CONFIGURE, &c));
+	EXPECT_EQ(1, c.bad_index);
+	EXPECT_EQ(offsetof(struct kbarman_event, attr), c.bad_member);
+}
+
+TEST_F(abi, configure_names_the_chains_that_no_record_can_hold)
+{
+	struct kbarman_configure c = { .size = sizeof(c), .sources = KBARMAN_SOURCE_PMU, .nr_events = 1,
+				       .event_bytes = sizeof(cpu_clock), .ring_bytes = 64 * KIB,
+				       .flags = KBARMAN_CONFIGURE_CHAIN_KERNEL,
+				       .max_stack = KBARMAN_MAX_STACK };
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_CHAIN_KERNEL))
+		SKIP(return, "this machine has no chains of the kernel");
+	c.events_ptr = sampled(&cpu_clock, 1, 1000000);
+	EXPECT_EQ(-E2BIG, call(self->fd, KBARMAN_CONFIGURE, &c));
+	EXPECT_EQ(offsetof(struct kbarman_configure, max_stack), c.bad_offset);
 }
 
 TEST_F(abi, configure_refuses_wrong_sizes)

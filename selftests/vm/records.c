@@ -66,7 +66,8 @@ TEST_F(records, smallest_tables_still_decode)
 	struct kbarman_configure c = all;
 	struct judgement j;
 
-	c.max_tasks = c.max_maps = c.max_strings = 1;
+	c.max_tasks = KBARMAN_TASKS_MIN;
+	c.max_maps = c.max_strings = 1;
 	record(_metadata, self->fd, c, 0);
 	j = judge_cpu(self->fd, 0);
 	EXPECT_EQ(NULL, j.fault) TH_LOG("%s", j.fault);

@@ -250,8 +250,6 @@ static int leave_out_counters(struct record_options *o)
 {
 	if (o->events_text)
 		return cli_fail("-F 0 takes no samples of code: give --counters too, or leave out -e");
-	if (o->chain_flags & RECORD_CHAIN_PARTS && !(o->chain_flags & KBARMAN_CONFIGURE_CHAIN_SWITCH))
-		return cli_fail("-F 0 takes no samples of code: leave out -g, or give --off-cpu too");
 	o->sources &= ~KBARMAN_SOURCE_PMU;
 	return 0;
 }
@@ -336,6 +334,8 @@ static int check_options(struct record_options *o)
 		return CLI_IMPOSSIBLE;
 	if (o->no_samples && !o->chain_flags)
 		leave_out_addresses(o);
+	if (o->no_samples && o->chain_flags && !(o->chain_flags & KBARMAN_CONFIGURE_CHAIN_SWITCH))
+		return cli_fail("-F 0 takes no samples of code: leave out -g, or give --off-cpu too");
 	o->counters_switch |= o->turn_ms > 0;
 	if (o->no_samples && !o->counters_switch && !o->counters_hz)
 		return leave_out_counters(o);

@@ -199,9 +199,13 @@ static int configure_refused(const struct kb_device *device, const struct kbarma
 			name = fields[i].name;
 	if (c->bad_offset == offsetof(struct kbarman_configure, cpus_ptr))
 		return kb_error_set(err, -error, KB_NO_OFFSET, "the machine has no CPU %u", c->bad_index);
+	if (c->bad_offset == offsetof(struct kbarman_configure, pids_ptr) && c->bad_index < c->nr_pids)
+		return kb_error_set(err, -error, KB_NO_OFFSET, "the process %u, which is to be recorded, does not "
+				    "exist or has ended", ((const uint32_t *)(uintptr_t)c->pids_ptr)[c->bad_index]);
 	if (c->bad_offset == offsetof(struct kbarman_configure, events_ptr) && c->bad_index < device->nr_events)
-		return kb_error_set(err, -error, KB_NO_OFFSET, "the module refuses the event '%s'",
-				    device->events[c->bad_index].name);
+		return kb_error_set(err, -error, KB_NO_OFFSET, "the module refuses the event '%s'%s",
+				    device->events[c->bad_index].name,
+				    error == E2BIG ? ": it has what this kernel does not know" : "");
 	return kb_error_set(err, -error, KB_NO_OFFSET, "the module refuses the configuration: its field %s "
 			    "is out of range, or does not go with the others", name);
 }
@@ -234,8 +238,9 @@ int kb_device_configure(struct kb_device *device, struct kbarman_configure *conf
 		if (errno == EDQUOT)
 			return configure_too_dear(device, err);
 		/* The others have words of their own. */
-		return errno == EINVAL && configure->bad_offset ? configure_refused(device, configure, err) :
-		       call_failed(err, "configure", meanings);
+		return configure->bad_offset && (errno == EINVAL || errno == ESRCH ||
+						 configure->bad_offset == offsetof(struct kbarman_configure, events_ptr)) ?
+		       configure_refused(device, configure, err) : call_failed(err, "configure", meanings);
 	}
 	return 0;
 }
