@@ -148,9 +148,25 @@ static long call_start(const struct caller *caller, union argument *argument)
 static long call_consume(const struct caller *caller, union argument *argument)
 {
 	const struct kbarman_consume *consume = &argument->consume;
+	struct kbarman_descriptor *descriptor = caller->file->private_data;
+	const u64 __user *positions = u64_to_user_ptr(consume->positions_ptr);
+	u32 cpu, count = consume->nr_positions;
+	u64 position;
+	int error = 0;
 
-	return kbarman_session_consume(caller->session, caller->file, consume->cpu,
-				       consume->position);
+	if (consume->reserved || (consume->cpu == KBARMAN_CPU_ALL) != !!count || count > nr_cpu_ids)
+		return -EINVAL;
+	if (!count)
+		return kbarman_descriptor_consume(descriptor, caller->file, caller->session,
+						  consume->cpu, consume->position);
+	for (cpu = 0; cpu < count && !error; cpu++) {
+		if (copy_from_user(&position, positions + cpu, sizeof(position)))
+			return -EFAULT;
+		if (position != KBARMAN_NO_POSITION)
+			error = kbarman_descriptor_consume(descriptor, caller->file, caller->session,
+							   cpu, position);
+	}
+	return error;
 }
 
 static long call_turn(const struct caller *caller, union argument *argument)
@@ -158,13 +174,38 @@ static long call_turn(const struct caller *caller, union argument *argument)
 	return kbarman_session_turn(caller->session, caller->file, argument->turn.turn);
 }
 
+static int stats_put_each(struct kbarman_session *session, const struct kbarman_stats *wanted)
+{
+	u32 cpu;
+	int error = 0;
+
+	for (cpu = 0; cpu < min(wanted->nr_each, nr_cpu_ids) && !error; cpu++) {
+		struct kbarman_stats stats = { .size = sizeof(stats), .cpu = cpu };
+
+		error = kbarman_session_stats(session, cpu, &stats);
+		if (error == -EINVAL)
+			stats = (struct kbarman_stats) { };
+		if (!error || error == -EINVAL)
+			error = kbarman_element_put(wanted->each_ptr, wanted->each_bytes, cpu, &stats,
+						    sizeof(stats));
+	}
+	return error;
+}
+
 static long call_stats(const struct caller *caller, union argument *argument)
 {
-	struct kbarman_stats stats = { .size = argument->size, .cpu = argument->stats.cpu };
-	int error = kbarman_session_stats(caller->session, stats.cpu, &stats);
+	const struct kbarman_stats wanted = argument->stats;
+	struct kbarman_stats *stats = &argument->stats;
+	int error;
 
-	argument->stats = stats;
-	return error;
+	*stats = (struct kbarman_stats) { .size = wanted.size, .cpu = wanted.cpu,
+					  .each_ptr = wanted.each_ptr, .nr_each = wanted.nr_each,
+					  .each_bytes = sizeof(*stats) };
+	if (wanted.nr_each && (wanted.cpu != KBARMAN_CPU_ALL ||
+			       !kbarman_element_is_good(1, wanted.each_bytes, KBARMAN_STATS_SIZE_VER0)))
+		return -EINVAL;
+	error = kbarman_session_stats(caller->session, wanted.cpu, stats);
+	return error ?: stats_put_each(caller->session, &wanted);
 }
 
 static long call_clock(const struct caller *caller, union argument *argument)

@@ -189,17 +189,21 @@ int kbarman_capture_add_ring(struct kbarman_capture *capture, int cpu)
 	return 0;
 }
 
-u64 kbarman_capture_fill(const struct kbarman_capture *capture)
+u64 kbarman_capture_fill(const struct kbarman_capture *capture, const u64 *positions)
 {
+	struct bm_datastore_header_data *ring;
+	unsigned long fill;
 	u64 most = 0;
 	u32 cpu;
 
 	for (cpu = 0; cpu < capture->layout.max_cores; cpu++) {
 		/* Pairs with kbarman_capture_add_ring(). */
-		void *ring = smp_load_acquire(&capture->rings[cpu]);
-
-		if (ring)
-			most = max_t(u64, most, kbarman_ring_fill(ring));
+		ring = smp_load_acquire(&capture->rings[cpu]);
+		if (!ring)
+			continue;
+		fill = positions ? READ_ONCE(*kbarman_ring_low_word(&ring->write_offset)) -
+				   (unsigned long)READ_ONCE(positions[cpu]) : kbarman_ring_fill(ring);
+		most = max_t(u64, most, fill);
 	}
 	return most;
 }

@@ -38,8 +38,11 @@ void kbarman_capture_refund(struct kbarman_capture *capture, u64 bytes);
  */
 int kbarman_capture_add_ring(struct kbarman_capture *capture, int cpu);
 
-/* Bytes that readers have not given back, or may read, of the ring that has most. Context: any. */
-u64 kbarman_capture_fill(const struct kbarman_capture *capture);
+/*
+ * Bytes that readers have not given back, or may read, of the ring that has most; with @positions
+ * those behind the position of the CPU. Context: any.
+ */
+u64 kbarman_capture_fill(const struct kbarman_capture *capture, const u64 *positions);
 
 /* The page at @offset in the map of @cpu, or NULL. */
 struct page *kbarman_capture_page(struct kbarman_capture *capture, int cpu, size_t offset);

@@ -102,6 +102,7 @@ void kbarman_ring_empty(struct kbarman_ring *ring)
 		local_set(&ring->owed[reason].records, 0);
 	}
 	ring->overwritten = 0;
+	ring->oldest = 0;
 	memset(ring->header, 0, sizeof(*ring->header));
 	ring->header->buffer_length = kbarman_ring_size(ring);
 }
@@ -565,6 +566,7 @@ unsigned long kbarman_ring_overwritten(struct kbarman_ring *ring)
 		if (READ_ONCE(*read_offset(ring)) != start)
 			continue;
 		ring->overwritten = records;
+		ring->oldest = start;
 		break;
 	}
 	return ring->overwritten;

@@ -109,6 +109,7 @@ struct kbarman_ring {
 
 	/* Of kbarman_ring_overwritten() alone. */
 	unsigned long overwritten;
+	unsigned long oldest;	/* offset that so many records were in front of */
 } __aligned(64);
 
 /*

@@ -21,6 +21,13 @@ struct kbarman_wanted {
 	cpumask_var_t cpus;
 };
 
+/* How far a descriptor has read the rings of a session that it does not own. */
+struct kbarman_observer {
+	u64 *positions;		/* [nr_cpu_ids], of this configuration and recording; NULL = it has told
+				 * nothing */
+	u64 session, recording;
+};
+
 /* The field of a struct kbarman_configure that is refused, and why. */
 #define KBARMAN_REFUSE(config, field, error) \
 	((config)->bad_offset = offsetof(struct kbarman_configure, field), -(error))
@@ -37,6 +44,9 @@ int kbarman_session_start(struct kbarman_session *session, struct file *file,
 			  struct kbarman_start *report);
 int kbarman_session_stop(struct kbarman_session *session, struct file *file);
 int kbarman_session_consume(struct kbarman_session *session, struct file *file, u32 cpu,
+			    u64 position);
+/* Notes @position, which moves nothing but the observer. One call at a time for each observer. */
+int kbarman_session_observe(struct kbarman_session *session, struct kbarman_observer *observer, u32 cpu,
 			    u64 position);
 int kbarman_session_turn(struct kbarman_session *session, struct file *file, u32 turn);
 /* @file becomes the owner of a session that has none, and that no other call gives away. */
@@ -77,8 +87,8 @@ struct kbarman_capture *kbarman_session_capture(struct kbarman_session *session)
 /* @capture is it from now on; NULL: none is. Context: task, session's lock held. */
 void kbarman_session_set_capture(struct kbarman_session *session, struct kbarman_capture *capture);
 
-/* EPOLL* as the UAPI header says. */
+/* EPOLL* as the UAPI header says. @observer: NULL for the owner. */
 __poll_t kbarman_session_poll(struct kbarman_session *session, struct file *file,
-			      struct poll_table_struct *wait);
+			      struct poll_table_struct *wait, const struct kbarman_observer *observer);
 
 #endif /* KBARMAN_SESSION_CALLS_H */

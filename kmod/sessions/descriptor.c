@@ -26,6 +26,7 @@ struct kbarman_descriptor {
 	spinlock_t lock;		/* protects those below */
 	struct kbarman_session *chosen;	/* by kbarman_sessions_choose(); NULL = the newest one */
 	u64 only;			/* the only configuration of it that is seen; 0: any */
+	struct kbarman_observer observer;	/* changed under `configuring` */
 };
 
 /*
@@ -55,6 +56,7 @@ void kbarman_descriptor_close(struct kbarman_descriptor *descriptor, struct file
 		kbarman_sessions_unchoose(descriptor->chosen);
 		kbarman_sessions_unwatch();
 	}
+	kvfree(descriptor->observer.positions);
 	kfree(descriptor);
 }
 
@@ -238,11 +240,34 @@ int kbarman_descriptor_configure(struct kbarman_descriptor *descriptor, struct f
 	return error;
 }
 
-/* ---- poll ---- */
+/* ---- an observer's positions, and poll ---- */
+
+int kbarman_descriptor_consume(struct kbarman_descriptor *descriptor, struct file *file,
+			       struct kbarman_session *session, u32 cpu, u64 position)
+{
+	u64 *positions;
+	int error;
+
+	if (kbarman_descriptor_own(descriptor))
+		return kbarman_session_consume(session, file, cpu, position);
+	error = mutex_lock_killable(&descriptor->configuring);
+	if (error)
+		return error;
+	if (!descriptor->observer.positions) {
+		positions = kvcalloc(nr_cpu_ids, sizeof(*positions), GFP_KERNEL_ACCOUNT);
+		/* They are zeroes. Pairs with the acquire in kbarman_session_poll(). */
+		smp_store_release(&descriptor->observer.positions, positions);
+	}
+	error = !descriptor->observer.positions ? -ENOMEM :
+		kbarman_session_observe(session, &descriptor->observer, cpu, position);
+	mutex_unlock(&descriptor->configuring);
+	return error;
+}
 
 __poll_t kbarman_descriptor_poll(struct kbarman_descriptor *descriptor, struct file *file,
 				 struct poll_table_struct *wait)
 {
+	const struct kbarman_observer *observer = NULL;
 	struct kbarman_session *session;
 	__poll_t ready;
 
@@ -253,9 +278,10 @@ __poll_t kbarman_descriptor_poll(struct kbarman_descriptor *descriptor, struct f
 	if (!kbarman_descriptor_own(descriptor)) {
 		kbarman_sessions_poll(file, wait);
 		wait = NULL;
+		observer = &descriptor->observer;
 	}
 	session = kbarman_descriptor_session(descriptor);
-	ready = kbarman_session_poll(session, file, wait);
+	ready = kbarman_session_poll(session, file, wait, observer);
 	if (kbarman_descriptor_is_stale(descriptor, session))
 		ready = EPOLLERR;
 	kbarman_session_put(session);

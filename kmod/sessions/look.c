@@ -4,6 +4,7 @@
 #include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/nospec.h>
 #include <linux/pid.h>
 #include <linux/poll.h>
 #include <linux/string.h>
@@ -42,6 +43,30 @@ int kbarman_session_consume(struct kbarman_session *session, struct file *file, 
 	return error;
 }
 
+int kbarman_session_observe(struct kbarman_session *session, struct kbarman_observer *observer, u32 cpu,
+			    u64 position)
+{
+	struct kbarman_ring *ring;
+	unsigned long start;
+	int error = mutex_lock_killable(&session->lock);
+
+	if (error)
+		return error;
+	ring = kbarman_rings_find(session, cpu);
+	error = !session->capture ? -ENODATA : !ring ? -EINVAL : 0;
+	if (!error && kbarman_ring_after(position, kbarman_ring_bounds(ring, &start)))
+		error = -EINVAL;
+	if (!error && (observer->session != session->id || observer->recording != session->recording_id)) {
+		memset(observer->positions, 0, nr_cpu_ids * sizeof(*observer->positions));
+		WRITE_ONCE(observer->session, session->id);
+		WRITE_ONCE(observer->recording, session->recording_id);
+	}
+	if (!error)
+		WRITE_ONCE(observer->positions[array_index_nospec(cpu, nr_cpu_ids)], position);
+	mutex_unlock(&session->lock);
+	return error;
+}
+
 int kbarman_session_turn(struct kbarman_session *session, struct file *file, u32 turn)
 {
 	int error = mutex_lock_killable(&session->lock);
@@ -71,7 +96,7 @@ static void query_fill_device(struct kbarman_query *query)
 	query->features |= kbarman_maps_features() | kbarman_callchain_features |
 			   KBARMAN_FEATURE_COUNTS | KBARMAN_FEATURE_DETAILS |
 			   KBARMAN_FEATURE_TURNS | KBARMAN_FEATURE_BOOT |
-			   KBARMAN_FEATURE_REUSE;
+			   KBARMAN_FEATURE_REUSE | KBARMAN_FEATURE_EACH;
 
 	if (kbarman_cpu_pmu_present(query->pmu_name, sizeof(query->pmu_name)))
 		query->features |= KBARMAN_FEATURE_PMU;
@@ -141,6 +166,8 @@ static void stats_add_ring(struct kbarman_stats *stats, const struct kbarman_ses
 	overwritten = min(overwritten, written);
 	stats->written += written;
 	stats->overwritten += overwritten;
+	if (ring->overwrite)
+		stats->oldest = ring->oldest;
 	tail->written = written;
 	tail->overwritten = overwritten;
 	stats->bytes += READ_ONCE(ring->header->write_offset);
@@ -172,6 +199,7 @@ void kbarman_session_fill_stats(struct kbarman_stats *stats, struct kbarman_sess
 		stats_add_ring(stats, session, ring);
 		stats->online += session_records(session, cpu);
 	}
+	stats->oldest = 0;
 }
 
 int kbarman_session_stats(struct kbarman_session *session, u32 cpu, struct kbarman_stats *stats)
@@ -247,8 +275,10 @@ int kbarman_session_add_map(struct kbarman_session *session, struct file *file,
 
 /* Without the session's lock: poll() waits for nobody. */
 __poll_t kbarman_session_poll(struct kbarman_session *session, struct file *file,
-			      struct poll_table_struct *wait)
+			      struct poll_table_struct *wait, const struct kbarman_observer *observer)
 {
+	/* Pairs with the release in kbarman_descriptor_consume(). */
+	const u64 *positions = observer ? smp_load_acquire(&observer->positions) : NULL;
 	struct kbarman_capture *capture;
 	__poll_t ready = 0;
 
@@ -259,7 +289,9 @@ __poll_t kbarman_session_poll(struct kbarman_session *session, struct file *file
 	capture = kbarman_session_capture(session);
 	if (!capture)
 		return EPOLLIN | EPOLLRDNORM | EPOLLHUP;
-	if (kbarman_capture_fill(capture) >= capture->watermark)
+	if ((positions && (READ_ONCE(observer->session) != READ_ONCE(capture->session) ||
+			   READ_ONCE(observer->recording) != READ_ONCE(session->recording_id))) ||
+	    kbarman_capture_fill(capture, positions) >= capture->watermark)
 		ready = EPOLLIN | EPOLLRDNORM;
 	kbarman_capture_put(capture);
 	return ready;

@@ -272,6 +272,10 @@
  * more, and EPOLLIN | EPOLLHUP when the session is not running. A writer wakes pollers whenever it
  * reaches another 4 KiB of its ring; poll() then checks the watermark.
  *
+ * A descriptor that does not own the session, and has told by KBARMAN_CONSUME how far it has read,
+ * waits for `watermark` bytes behind that position of a CPU, and for the next start. The positions of
+ * CPUs of which it has told nothing are 0. They are those of one recording: in another one all are 0.
+ *
  * Marks
  * -----
  * A descriptor opened O_WRONLY can write marks and do nothing else. Marks are annotations,
@@ -455,6 +459,8 @@ enum kbarman_stop {
 #define KBARMAN_FEATURE_TURNS		(1U << 9)	/* events can take turns */
 #define KBARMAN_FEATURE_BOOT		(1U << 10)	/* the module knows KBARMAN_ADOPT */
 #define KBARMAN_FEATURE_REUSE		(1U << 11)	/* ... and KBARMAN_CONFIGURE_REUSE */
+#define KBARMAN_FEATURE_EACH		(1U << 12)	/* ... and KBARMAN_CONSUME and KBARMAN_STATS of
+							 * several CPUs, and of observers */
 
 #define KBARMAN_STATE_CONFIGURED	(1U << 0)
 #define KBARMAN_STATE_RUNNING		(1U << 1)
@@ -715,14 +721,24 @@ struct kbarman_turn {
 
 /*
  * KBARMAN_CONSUME: give back the ring of a CPU up to `position`. `position` is a block boundary at
- * or before write_offset.
+ * or before write_offset. With KBARMAN_CPU_ALL those of several CPUs, in the order of their numbers
+ * up to the first one that fails.
  *
- *	EINVAL	no such CPU, not a block boundary, or not in stream mode
+ * On a descriptor that does not own the session the call gives nothing back, in whichever mode: it
+ * tells how far this descriptor has read, for poll().
+ *
+ *	EINVAL	no such CPU, behind write_offset; the owner: not a block boundary, or not in stream mode
  */
+#define KBARMAN_NO_POSITION	0xffffffffffffffffULL
+
 struct kbarman_consume {
 	__u32 size;
 	__u32 cpu;
 	__u64 position;			/* the new read_offset */
+	__u64 positions_ptr;		/* __u64[]: the position of CPU c is [c], or
+					 * KBARMAN_NO_POSITION; only with KBARMAN_CPU_ALL */
+	__u32 nr_positions;		/* at most query.nr_cpus */
+	__u32 reserved;
 };
 
 #define KBARMAN_CONSUME_SIZE_VER0	16
@@ -731,6 +747,10 @@ struct kbarman_consume {
  * KBARMAN_STATS: what happened to the records of one CPU, or of all CPUs with KBARMAN_CPU_ALL. On a
  * stopped session every record is accounted for: written = overwritten + those that were given back +
  * those in the ring, and attempts = written + the sum of lost[].
+ *
+ * A reader that is not the owner, of a session in overwrite mode, learns how many records it has
+ * missed from `overwritten` and `oldest`: the records in front of `oldest` are those that it had read
+ * or missed when it last did this, those that it has read since, and those that it has missed since.
  *
  *	EINVAL	no such CPU
  */
@@ -749,6 +769,14 @@ struct kbarman_stats {
 	__u64 stopped[4];		/* number of stops, by enum kbarman_stop */
 	__u64 consumed;			/* bytes that KBARMAN_CONSUME has given back, with length words
 					 * and padding */
+	__u64 oldest;			/* overwrite mode: offset of the block that `overwritten` records
+					 * were in front of; not with KBARMAN_CPU_ALL */
+	__u64 each_ptr;			/* in: room for struct kbarman_stats[], or 0; only with
+					 * KBARMAN_CPU_ALL. [c] is what CPU c alone has; its size is
+					 * 0 if there is no ring of that CPU */
+	__u32 nr_each;			/* in: elements that there is room for; not more than
+					 * query.nr_cpus are written */
+	__u32 each_bytes;		/* of one of them */
 };
 
 #define KBARMAN_STATS_SIZE_VER0		216

@@ -609,6 +609,7 @@ static int query(struct kbarman_query *q)
 			    (setting("FAKE_TURNS", 1) ? KBARMAN_FEATURE_TURNS : 0) |
 			    (setting("FAKE_REUSE", 1) ? KBARMAN_FEATURE_REUSE : 0) |
 			    (setting("FAKE_DETAILS", 1) ? KBARMAN_FEATURE_DETAILS : 0) |
+			    (setting("FAKE_EACH", 1) ? KBARMAN_FEATURE_EACH : 0) |
 			    (uint32_t)setting("FAKE_CHAINS", 3) * KBARMAN_FEATURE_CHAIN_USER,
 		.page_size = PAGE,
 		.nr_cpus = fake.nr_cpus,
@@ -806,9 +807,24 @@ static int stop(void)
 
 static int consume(const struct kbarman_consume *c)
 {
-	struct bm_datastore_header_data *store = fake.stores[c->cpu];
+	const uint64_t *positions = (const uint64_t *)(uintptr_t)c->positions_ptr;
+	struct bm_datastore_header_data *store;
 	uint64_t ignored;
+	int ret = 0;
 
+	if (c->cpu == KBARMAN_CPU_ALL && setting("FAKE_EACH", 1)) {
+		if (fails("consume_each"))
+			return -1;
+		for (unsigned int cpu = 0; cpu < c->nr_positions && !ret; cpu++)
+			if (positions[cpu] != KBARMAN_NO_POSITION)
+				ret = consume(&(struct kbarman_consume){ .cpu = cpu, .position = positions[cpu] });
+		return ret;
+	}
+	if (c->cpu >= fake.nr_cpus) {
+		errno = c->nr_positions ? E2BIG : EINVAL;
+		return -1;
+	}
+	store = fake.stores[c->cpu];
 	if (fails("consume"))
 		return -1;
 	if (c->position < store->read_offset || c->position > store->write_offset ||

@@ -506,6 +506,13 @@ def a_failure_under_way_keeps_what_was_recorded(tmp):
     check(os.path.join(tmp, "kbarman.cap.partial"))
 
 
+def rings_are_given_back_by_one_call_where_the_module_knows_it(tmp):
+    for each, status in (1, 1), (0, 0):
+        result = record(tmp, "sleep", "0.3", env=fake(FAKE_FAIL="consume_each:5", FAKE_EACH=each))
+        assert result.returncode == status, result
+        assert ("Input/output error" in result.stderr) == bool(each), result
+
+
 def missing_kernel_rows_are_no_failure(tmp):
     result = record(tmp, "sleep", "0.1", env=fake(FAKE_FAIL="add_maps:13"))
     assert result.returncode == 0 and "CAP_SYSLOG" in result.stderr, result

@@ -139,7 +139,7 @@ TEST_F(boot, the_newest_records_are_kept_if_that_is_asked_for)
 	last = ping_pong(0, 10);
 	self->fd = device_open();
 	EXPECT_EQ(KBARMAN_MODE_OVERWRITE, query(self->fd).mode);
-	EXPECT_EQ(-EPERM, consume(self->fd, 0, 0));
+	EXPECT_EQ(-EPERM, stop(self->fd));
 	ASSERT_EQ(0, adopt(self->fd, 0));
 	ASSERT_EQ(0, stop(self->fd));
 	EXPECT_LT(0, stats(self->fd, 0).overwritten);

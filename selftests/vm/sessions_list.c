@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* What is told of the sessions and to whom, which one is looked at, how much a user may have. */
+/*
+ * What is told of the sessions and to whom, which one is looked at and how far, how much a user may
+ * have.
+ */
+#include <poll.h>
+#include <sys/epoll.h>
+
 #include "kselftest_harness.h"
 
 #include "sessions.h"
@@ -243,6 +249,218 @@ TEST_F(sessions, a_list_may_have_longer_rows)
 	EXPECT_EQ(query(self->fd[0]).session, list[1].info.session);
 	EXPECT_EQ(0, list[0].new);
 	EXPECT_EQ(0, list[1].new);
+}
+
+/* ---- how far it is read: only marks are recorded, so a ring has what is put there ---- */
+
+#define WATERMARK	(8 * KIB)
+
+/* A descriptor that may write, too: marks of an owner have no rate. */
+static int begin_marked(uint32_t mode)
+{
+	static const uint64_t first = 1;
+	struct kbarman_configure c = small(mode);
+	int fd = open(KBARMAN_DEVICE, O_RDWR | O_CLOEXEC);
+
+	c.sources = KBARMAN_SOURCE_MARKS;
+	c.ring_bytes = 64 * KIB;
+	c.watermark = WATERMARK;
+	c.nr_cpu_words = 1;
+	c.cpus_ptr = (uintptr_t)&first;
+	if (fd < 0 || configure(fd, c))
+		lost("no session");
+	return fd;
+}
+
+/* @count records in the ring of CPU 0, of the session that @fd owns. */
+static void put_marks(int fd, unsigned int count)
+{
+	const struct kbarman_mark mark = { .size = sizeof(mark), .type = KBARMAN_MARK_BOOKMARK };
+
+	pin(0);
+	while (count--)
+		if (write(fd, &mark, sizeof(mark)) != sizeof(mark))
+			lost("no mark");
+}
+
+static void put_bytes(int fd, const struct bm_datastore_header_data *store, uint64_t count)
+{
+	uint64_t end = store->write_offset + count;
+
+	while (store->write_offset < end)
+		put_marks(fd, 1);
+}
+
+static uint64_t count_from(const void *map, uint64_t position)
+{
+	struct walk walk = walk_from(map, position);
+	uint64_t count = 0;
+
+	while (walk_next(&walk))
+		count++;
+	return count;
+}
+
+static short poll_now(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0 ? p.revents : 0;
+}
+
+TEST_F(sessions, an_observer_waits_for_what_it_has_not_read)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET }, got;
+	int observer = device_open(), e = epoll_create1(EPOLL_CLOEXEC);
+	const struct bm_datastore_header_data *store;
+	uint64_t oldest;
+
+	ASSERT_LE(0, e);
+	self->fd[0] = begin_marked(KBARMAN_MODE_OVERWRITE);
+	store = capture_store(map_cpu(observer, 0));
+	ASSERT_EQ(0, start(self->fd[0]));
+	put_bytes(self->fd[0], store, 128 * KIB);
+	EXPECT_EQ(POLLIN, poll_now(observer));
+	oldest = store->read_offset;
+	ASSERT_EQ(0, consume(observer, 0, store->write_offset));
+	EXPECT_EQ(oldest, store->read_offset);
+	EXPECT_EQ(0, poll_now(observer));
+	EXPECT_EQ(POLLIN, poll_now(self->fd[0]));
+	EXPECT_EQ(-EINVAL, consume(observer, 0, store->write_offset + 8));
+	EXPECT_EQ(-EINVAL, consume(observer, ~0U - 1, 0));
+	put_bytes(self->fd[0], store, WATERMARK / 2);
+	EXPECT_EQ(0, poll_now(observer));
+	ASSERT_EQ(0, epoll_ctl(e, EPOLL_CTL_ADD, observer, &event));
+	EXPECT_EQ(0, epoll_wait(e, &got, 1, 0));
+	put_bytes(self->fd[0], store, WATERMARK);
+	EXPECT_EQ(1, epoll_wait(e, &got, 1, -1));
+	EXPECT_EQ(POLLIN, poll_now(observer));
+	/* The end, and the next recording, whose positions are others. */
+	ASSERT_EQ(0, consume(observer, 0, store->write_offset));
+	ASSERT_EQ(0, stop(self->fd[0]));
+	EXPECT_EQ(1, epoll_wait(e, &got, 1, -1));
+	EXPECT_EQ(POLLIN | POLLHUP, poll_now(observer));
+	ASSERT_EQ(0, start(self->fd[0]));
+	EXPECT_EQ(1, epoll_wait(e, &got, 1, -1));
+	EXPECT_EQ(POLLIN, poll_now(observer));
+	ASSERT_EQ(0, consume(observer, 0, 0));
+	EXPECT_EQ(0, poll_now(observer));
+	put_bytes(self->fd[0], store, WATERMARK);
+	EXPECT_EQ(POLLIN, poll_now(observer));
+	close(e);
+	close(observer);
+}
+
+TEST_F(sessions, an_observer_gives_nothing_of_a_stream_back)
+{
+	const struct bm_datastore_header_data *store;
+	int observer = device_open();
+
+	self->fd[0] = begin_marked(KBARMAN_MODE_STREAM);
+	store = capture_store(map_cpu(observer, 0));
+	ASSERT_EQ(0, start(self->fd[0]));
+	put_bytes(self->fd[0], store, WATERMARK);
+	EXPECT_EQ(POLLIN, poll_now(observer));
+	ASSERT_EQ(0, consume(observer, 0, store->write_offset));
+	EXPECT_EQ(0, store->read_offset);
+	EXPECT_EQ(0, poll_now(observer));
+	EXPECT_EQ(POLLIN, poll_now(self->fd[0]));
+	ASSERT_EQ(0, consume(self->fd[0], 0, store->write_offset));
+	EXPECT_EQ(0, poll_now(self->fd[0]));
+	close(observer);
+}
+
+TEST_F(sessions, an_observer_learns_how_many_records_it_missed)
+{
+	const struct bm_datastore_header_data *store;
+	int observer = device_open();
+	struct kbarman_stats before, s;
+	const unsigned int put = 10000;
+	uint64_t read;
+	const void *map;
+
+	self->fd[0] = begin_marked(KBARMAN_MODE_OVERWRITE);
+	map = map_cpu(observer, 0);
+	store = capture_store(map);
+	ASSERT_EQ(0, start(self->fd[0]));
+	put_marks(self->fd[0], put);
+	before = stats(observer, 0);
+	EXPECT_LT(0, before.overwritten);
+	EXPECT_EQ(store->read_offset, before.oldest);
+	read = count_from(map, before.oldest);
+	EXPECT_EQ(put, before.overwritten + read);
+	put_marks(self->fd[0], put);
+	s = stats(observer, 0);
+	EXPECT_EQ(store->read_offset, s.oldest);
+	EXPECT_LT(before.overwritten + read, s.overwritten);
+	EXPECT_EQ(2 * put, s.overwritten + count_from(map, s.oldest));
+	EXPECT_EQ(0, stats(observer, KBARMAN_CPU_ALL).oldest);
+	/* Another recording has missed nothing yet. */
+	ASSERT_EQ(0, stop(self->fd[0]));
+	ASSERT_EQ(0, start(self->fd[0]));
+	EXPECT_EQ(0, stats(observer, 0).oldest);
+	EXPECT_EQ(0, stats(observer, 0).overwritten);
+	close(observer);
+}
+
+/* ---- calls for several CPUs ---- */
+
+TEST_F(sessions, one_call_gives_back_the_rings_of_several_cpus)
+{
+	uint64_t positions[2] = { 0, KBARMAN_NO_POSITION };
+	struct kbarman_consume c = { .size = sizeof(c), .cpu = KBARMAN_CPU_ALL, .nr_positions = 2,
+				     .positions_ptr = (uintptr_t)positions };
+	const struct bm_datastore_header_data *store;
+
+	self->fd[0] = begin_marked(KBARMAN_MODE_STREAM);
+	EXPECT_NE(0, query(self->fd[0]).features & KBARMAN_FEATURE_EACH);
+	store = capture_store(map_cpu(self->fd[0], 0));
+	ASSERT_EQ(0, start(self->fd[0]));
+	put_marks(self->fd[0], 100);
+	positions[0] = store->write_offset;
+	EXPECT_EQ(0, call(self->fd[0], KBARMAN_CONSUME, &c));
+	EXPECT_EQ(store->write_offset, store->read_offset);
+	EXPECT_EQ(store->read_offset, stats(self->fd[0], 0).consumed);
+	positions[1] = 8;
+	EXPECT_EQ(-EINVAL, call(self->fd[0], KBARMAN_CONSUME, &c));
+	c.positions_ptr = 4096;
+	EXPECT_EQ(-EFAULT, call(self->fd[0], KBARMAN_CONSUME, &c));
+	c.cpu = 0;
+	EXPECT_EQ(-EINVAL, call(self->fd[0], KBARMAN_CONSUME, &c));
+	c.cpu = KBARMAN_CPU_ALL;
+	c.nr_positions = query(self->fd[0]).nr_cpus + 1;
+	EXPECT_EQ(-EINVAL, call(self->fd[0], KBARMAN_CONSUME, &c));
+	c.nr_positions = 0;
+	EXPECT_EQ(-EINVAL, call(self->fd[0], KBARMAN_CONSUME, &c));
+}
+
+TEST_F(sessions, one_call_has_the_stats_of_each_cpu)
+{
+	struct { struct kbarman_stats stats; uint64_t more; } each[2];
+	struct kbarman_stats s = { .size = sizeof(s), .cpu = KBARMAN_CPU_ALL, .nr_each = 2,
+				   .each_bytes = sizeof(each[0]), .each_ptr = (uintptr_t)each }, one;
+
+	self->fd[0] = begin_marked(KBARMAN_MODE_OVERWRITE);
+	ASSERT_EQ(0, start(self->fd[0]));
+	put_marks(self->fd[0], 10000);
+	memset(each, 0xff, sizeof(each));
+	ASSERT_EQ(0, call(self->fd[0], KBARMAN_STATS, &s));
+	one = stats(self->fd[0], 0);
+	EXPECT_EQ(0, memcmp(&one, &each[0].stats, offsetof(struct kbarman_stats, each_ptr)));
+	EXPECT_EQ(0, each[0].more);
+	EXPECT_EQ(0, each[1].stats.size);
+	EXPECT_EQ(0, each[1].stats.written);
+	EXPECT_EQ(10000, s.written);
+	EXPECT_EQ(sizeof(struct kbarman_stats), s.each_bytes);
+	s.each_bytes = KBARMAN_STATS_SIZE_VER0 - 8;
+	EXPECT_EQ(-EINVAL, call(self->fd[0], KBARMAN_STATS, &s));
+	s.each_bytes = sizeof(each[0]);
+	s.cpu = 0;
+	EXPECT_EQ(-EINVAL, call(self->fd[0], KBARMAN_STATS, &s));
+	s.each_bytes = sizeof(each[0]);
+	s.cpu = KBARMAN_CPU_ALL;
+	s.each_ptr = 4096;
+	EXPECT_EQ(-EFAULT, call(self->fd[0], KBARMAN_STATS, &s));
 }
 
 /* ---- memory ---- */

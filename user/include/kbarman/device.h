@@ -60,6 +60,12 @@ int kb_device_turn(struct kb_device *device, uint32_t turn, struct kb_error *err
 int kb_device_stop(struct kb_device *device, struct kb_error *err);
 int kb_device_consume(struct kb_device *device, unsigned int cpu, uint64_t position,
 		      struct kb_error *err);
+/*
+ * Those of several CPUs, by one call where the module knows that: positions[c] is the position of CPU c,
+ * below @nr_cpus, or KBARMAN_NO_POSITION.
+ */
+int kb_device_consume_each(struct kb_device *device, const uint64_t *positions, unsigned int nr_cpus,
+			   struct kb_error *err);
 int kb_device_stats(struct kb_device *device, unsigned int cpu, struct kbarman_stats *stats,
 		    struct kb_error *err);
 

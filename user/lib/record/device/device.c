@@ -20,6 +20,7 @@ struct kb_device {
 	int fd;
 	struct kbarman_event *events;		/* as configured, for error texts */
 	unsigned int nr_events;
+	uint32_t features;			/* KBARMAN_FEATURE_* */
 };
 
 /* Meaning of an errno of one call. */
@@ -64,6 +65,7 @@ static int check_version(struct kb_device *device, struct kb_error *err)
 	struct kbarman_query query;
 	int ret = kb_device_query(device, &query, err);
 
+	device->features = query.features;
 	if (!ret)
 		return query.abi == KBARMAN_ABI ? 0 : version_failed(err, query.abi);
 	return ret == -ENOTTY && !ioctl(device->fd, KBARMAN_GET_ABI, &version) ?
@@ -325,19 +327,42 @@ int kb_device_stop(struct kb_device *device, struct kb_error *err)
 	return 0;
 }
 
+static int consume_call(struct kb_device *device, struct kbarman_consume *consume, struct kb_error *err)
+{
+	static const struct meaning meanings[] = { NOT_ITS_OWNER, NOT_CONFIGURED, { 0, NULL } };
+
+	return ioctl(device->fd, KBARMAN_CONSUME, consume) ? call_failed(err, "consume", meanings) : 0;
+}
+
 int kb_device_consume(struct kb_device *device, unsigned int cpu, uint64_t position,
 		      struct kb_error *err)
 {
-	static const struct meaning meanings[] = { NOT_ITS_OWNER, NOT_CONFIGURED, { 0, NULL } };
 	struct kbarman_consume consume = {
 		.size = sizeof(consume),
 		.cpu = cpu,
 		.position = position,
 	};
 
-	if (ioctl(device->fd, KBARMAN_CONSUME, &consume))
-		return call_failed(err, "consume", meanings);
-	return 0;
+	return consume_call(device, &consume, err);
+}
+
+int kb_device_consume_each(struct kb_device *device, const uint64_t *positions, unsigned int nr_cpus,
+			   struct kb_error *err)
+{
+	struct kbarman_consume consume = {
+		.size = sizeof(consume),
+		.cpu = KBARMAN_CPU_ALL,
+		.positions_ptr = (uintptr_t)positions,
+		.nr_positions = nr_cpus,
+	};
+	int ret = 0;
+
+	if (device->features & KBARMAN_FEATURE_EACH)
+		return consume_call(device, &consume, err);
+	for (unsigned int cpu = 0; cpu < nr_cpus && !ret; cpu++)
+		if (positions[cpu] != KBARMAN_NO_POSITION)
+			ret = kb_device_consume(device, cpu, positions[cpu], err);
+	return ret;
 }
 
 int kb_device_stats(struct kb_device *device, unsigned int cpu, struct kbarman_stats *stats,

@@ -45,6 +45,7 @@ struct kb_recorder {
 	struct kb_merge *merge;
 	struct ring *rings;		/* nr_rings of room for nr_cpus */
 	unsigned int *ring_of_cpu;	/* index + 1; 0 = none yet */
+	uint64_t *positions;		/* by CPU: for consume() alone */
 	unsigned int *ring_of_source;	/* the same; 0 = the source of inserted records */
 	unsigned int nr_rings, nr_cpus;
 	bool stream;

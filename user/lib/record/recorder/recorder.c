@@ -217,19 +217,21 @@ static int emit_all(struct kb_recorder *recorder, uint64_t horizon, struct kb_er
 
 static int consume(struct kb_recorder *recorder, struct kb_error *err)
 {
+	bool any = false;
+
+	for (unsigned int cpu = 0; cpu < recorder->nr_cpus; cpu++)
+		recorder->positions[cpu] = KBARMAN_NO_POSITION;
 	for (unsigned int i = 0; i < recorder->nr_rings; i++) {
 		struct ring *ring = &recorder->rings[i];
 		uint64_t position = kb_merge_position(recorder->merge, (unsigned int)ring->source);
-		int ret;
 
 		if (position == ring->consumed)
 			continue;
-		ret = kb_device_consume(recorder->device, ring->cpu, position, err);
-		if (ret)
-			return ret;
+		recorder->positions[ring->cpu] = position;
 		ring->consumed = position;
+		any = true;
 	}
-	return 0;
+	return any ? kb_device_consume_each(recorder->device, recorder->positions, recorder->nr_cpus, err) : 0;
 }
 
 static bool any_ring_full(const struct kb_recorder *recorder)
@@ -474,9 +476,10 @@ static int create(struct kb_recorder **out, struct kb_device *device, int fd, bo
 	recorder->hold_back = (uint64_t)((double)query.clock_hz * HOLD_BACK_NS / 1e9);
 	recorder->rings = calloc(recorder->nr_cpus, sizeof(*recorder->rings));
 	recorder->ring_of_cpu = calloc(recorder->nr_cpus, sizeof(*recorder->ring_of_cpu));
+	recorder->positions = calloc(recorder->nr_cpus, sizeof(*recorder->positions));
 	recorder->ring_of_source = calloc(recorder->nr_cpus + 1, sizeof(*recorder->ring_of_source));
 	recorder->mounts = kb_mounts_create(NULL);
-	if (!recorder->rings || !recorder->ring_of_cpu || !recorder->ring_of_source ||
+	if (!recorder->rings || !recorder->ring_of_cpu || !recorder->positions || !recorder->ring_of_source ||
 	    !recorder->mounts) {
 		ret = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 		goto err_destroy;
@@ -538,6 +541,7 @@ void kb_recorder_destroy(struct kb_recorder *recorder)
 	kb_mounts_destroy(recorder->mounts);
 	free(recorder->ring_of_source);
 	free(recorder->ring_of_cpu);
+	free(recorder->positions);
 	free(recorder->rings);
 	free(recorder);
 }
