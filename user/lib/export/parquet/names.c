@@ -46,7 +46,8 @@ static bool keep(struct kb_name_pool *pool, struct kb_text name)
 	}
 	if (name.length)
 		memcpy(copy, name.data, name.length);
-	pool->texts[pool->nr++] = (struct kb_text) { copy, name.length };
+	pool->texts[pool->nr].data = copy;
+	pool->texts[pool->nr++].length = name.length;
 	return true;
 }
 

@@ -1045,7 +1045,7 @@ static int begin(struct perfetto *x)
 	return 0;
 }
 
-static void release(struct perfetto *x)
+static void release_trace(struct perfetto *x)
 {
 	free(x->path);
 	free(x->bundles);
@@ -1058,7 +1058,7 @@ static const struct sink sink = {
 	.uses = KB_USES_STACKS | KB_USES_ADDRESSES | KB_USES_MOVES | KB_USES_READ | KB_USES_RUNNING,
 	.begin = begin,
 	.end = end,
-	.release = release,
+	.release = release_trace,
 	.before = take_time,
 	.lost = write_lost,
 	.switched = write_switch,

@@ -255,7 +255,7 @@ static void release(struct speedscope *x)
 	kb_keep_release(&x->samples);
 }
 
-static const struct sink samples = {
+static const struct sink of_samples = {
 	.uses = KB_USES_STACKS | KB_USES_CALLS_ALONE,
 	.begin = begin,
 	.end = end,
@@ -263,7 +263,7 @@ static const struct sink samples = {
 	.call = add_sample,
 };
 
-static const struct sink waits = {
+static const struct sink of_waits = {
 	.uses = KB_USES_STACKS | KB_USES_NO_RECORDS,
 	.begin = begin,
 	.end = end,
@@ -275,8 +275,8 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 	       struct kb_out *out, struct kb_error *err)
 {
 	if (options->format && strcmp(options->format, "offcpu") == 0)
-		return sink_start(&waits, trace, options, out, err);
-	return sink_start(&samples, trace, options, out, err);
+		return sink_start(&of_waits, trace, options, out, err);
+	return sink_start(&of_samples, trace, options, out, err);
 }
 
 static const char *const formats[] = {
