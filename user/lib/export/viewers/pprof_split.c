@@ -19,6 +19,7 @@
 #include "format/protobuf_read.h"
 
 #define UNPACKED_MAX	(1U << 30)	/* bytes of a profile */
+#define IDS_MOST	(1U << 18)	/* a part keeps the ids of the whole: they may be more than its bytes */
 #define RAW_PROFILE	"\"rawProfile\":\""
 
 /* A message with an id, or a string. */
@@ -61,7 +62,7 @@ static struct row *row_at(struct kb_pprof_split *split, struct rows *rows, uint6
 {
 	size_t before = rows->nr;
 
-	if (number > split->size)
+	if (number > split->size && number > IDS_MOST)
 		return NULL;
 	if (number < before)
 		return &rows->rows[number];
