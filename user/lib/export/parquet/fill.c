@@ -442,17 +442,26 @@ static void fill_names(const struct filling *f, uint32_t *to)
 	}
 }
 
-static void fill_stacks(const struct filling *f)
+/* Where the lists or texts of the rows stand, from *@begin to *@end, and room for them. */
+static void *take_ends(const struct filling *f, int64_t *begin, int64_t *end)
 {
-	const struct kb_column_values *values = &f->from->values[f->at];
-	const uint32_t *frames = values->values;
-	int64_t begin = values->offsets[f->row], end = values->offsets[f->row + f->nr];
+	const int64_t *offsets = f->from->values[f->at].offsets + f->row;
 	uint64_t before = f->rows->columns[f->at].nr;
 	uint64_t *ends = kb_rows_ends(f->rows, f->at, f->nr);
-	uint32_t *to = kb_rows_room(f->rows, f->at, (size_t)(end - begin));
 
+	*begin = offsets[0];
+	*end = offsets[f->nr];
 	for (uint64_t i = 0; ends && i < f->nr; i++)
-		ends[i] = before + (uint64_t)(values->offsets[f->row + i + 1] - begin);
+		ends[i] = before + (uint64_t)(offsets[i + 1] - *begin);
+	return kb_rows_room(f->rows, f->at, (size_t)(*end - *begin));
+}
+
+static void fill_stacks(const struct filling *f)
+{
+	const uint32_t *frames = f->from->values[f->at].values;
+	int64_t begin, end;
+	uint32_t *to = take_ends(f, &begin, &end);
+
 	for (int64_t i = begin; to && i < end; i++) {
 		uint32_t name = name_of(&f->fill->labels, frames[i]);
 
@@ -462,16 +471,12 @@ static void fill_stacks(const struct filling *f)
 
 static void fill_texts(const struct filling *f)
 {
-	const struct kb_column_values *values = &f->from->values[f->at];
-	int64_t begin = values->offsets[f->row], end = values->offsets[f->row + f->nr];
-	uint64_t before = f->rows->columns[f->at].nr;
-	uint64_t *ends = kb_rows_ends(f->rows, f->at, f->nr);
-	char *to = kb_rows_room(f->rows, f->at, (size_t)(end - begin));
+	const char *texts = f->from->values[f->at].values;
+	int64_t begin, end;
+	char *to = take_ends(f, &begin, &end);
 
-	for (uint64_t i = 0; ends && i < f->nr; i++)
-		ends[i] = before + (uint64_t)(values->offsets[f->row + i + 1] - begin);
 	if (to && end > begin)
-		memcpy(to, (const char *)values->values + begin, (size_t)(end - begin));
+		memcpy(to, texts + begin, (size_t)(end - begin));
 }
 
 static void fill_column(const struct filling *f)
