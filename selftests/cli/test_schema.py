@@ -93,7 +93,8 @@ def rows_of_python(path):
              "handler": dict(enumerate(capture.read("interrupts", "handlers")["handlers"]["handler"]))}
     found = {}
     for table in kbarman.tables():
-        found[table] = rows = [dict(zip(capture.table(table).columns, row)) for row in capture.table(table)]
+        whole = capture.table(table)
+        found[table] = rows = [dict(zip(whole.columns, row)) for row in whole]
         for row in rows:
             for name, numbers in names.items():
                 if table in ("counters", "series", "interrupts") and name in row:
