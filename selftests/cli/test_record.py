@@ -192,7 +192,7 @@ def nothing_lost_is_said_only_where_nothing_is(tmp):
     """Neither records nor names nor what newer records took the place of."""
     whole_one = record(tmp, "sleep", "0.1")
     missed = record(tmp, "sleep", "0.1", env=fake(FAKE_MISSED=3))
-    older = record(tmp, "--mode", "overwrite", "-m", "64K", "sleep", "0.3", env=fake(FAKE_RATE=50))
+    older = record(tmp, "--mode", "overwrite", "-m", "64K", "sleep", "0.5", env=fake(FAKE_RATE=2000))
     assert "nothing lost" in whole_one.stderr, whole_one
     assert "3 mappings are missing" in missed.stderr and "nothing lost" not in missed.stderr, missed
     assert "older records were overwritten" in older.stderr and "nothing lost" not in older.stderr, older
