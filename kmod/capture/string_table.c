@@ -150,11 +150,6 @@ s64 kbarman_strings_find(const struct kbarman_strings *strings, const struct kba
 	return unit < 0 ? unit : unit * KBARMAN_STRING_UNIT;
 }
 
-void kbarman_strings_hold(struct kbarman_strings *strings, u32 offset)
-{
-	strings->blocks[offset / KBARMAN_STRING_UNIT].refs++;
-}
-
 static u32 length_order(size_t length)
 {
 	return length < KBARMAN_STRING_UNIT ? 0 : ilog2(length / KBARMAN_STRING_UNIT) + 1;
@@ -163,11 +158,6 @@ static u32 length_order(size_t length)
 u32 kbarman_strings_units(const struct kbarman_strings *strings, size_t length)
 {
 	return strings->grows ? length / KBARMAN_STRING_UNIT + 1 : 1U << length_order(length);
-}
-
-bool kbarman_strings_has_room(const struct kbarman_strings *strings, u32 units)
-{
-	return units <= strings->units - strings->used;
 }
 
 u32 kbarman_strings_part(const struct kbarman_strings *strings, u32 offset)

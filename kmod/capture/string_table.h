@@ -77,13 +77,19 @@ struct kbarman_text kbarman_strings_text(const struct kbarman_strings *strings, 
 s64 kbarman_strings_find(const struct kbarman_strings *strings, const struct kbarman_text *text);
 
 /* One reference more to the string at @offset. */
-void kbarman_strings_hold(struct kbarman_strings *strings, u32 offset);
+static inline void kbarman_strings_hold(struct kbarman_strings *strings, u32 offset)
+{
+	strings->blocks[offset / KBARMAN_STRING_UNIT].refs++;
+}
 
 /* How many units a new string of @length bytes takes. */
 u32 kbarman_strings_units(const struct kbarman_strings *strings, size_t length);
 
 /* So many units are free. The free blocks may be too small all the same. */
-bool kbarman_strings_has_room(const struct kbarman_strings *strings, u32 units);
+static inline bool kbarman_strings_has_room(const struct kbarman_strings *strings, u32 units)
+{
+	return units <= strings->units - strings->used;
+}
 
 /* The bytes of the block at @offset, in equal parts for each reference to its string. */
 u32 kbarman_strings_part(const struct kbarman_strings *strings, u32 offset);

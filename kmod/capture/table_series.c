@@ -194,6 +194,13 @@ struct own_series {
 	struct kbarman_mark_series series;
 };
 
+/* A chart with the name of its series. */
+#define TITLE(title, unit, text)				\
+	.chart = title,						\
+	.name = title,						\
+	.units = unit,						\
+	.description = text
+
 #define BAR							\
 	.colour = BM_SERIES_COLOUR_AUTOMATIC,			\
 	.multiplier = ONE,					\
@@ -225,32 +232,18 @@ static const struct own_series own[KBARMAN_SERIES_COUNT] = {
 		.description = "0: they count; 1: throttled; 2: off the PMU; 3: CPU offline",
 	} },
 	[KBARMAN_SERIES_WAKEUPS] = { KBARMAN_SOURCE_WAKE, {
-		INCIDENTS,
-		.chart = "Wakeups",
-		.name = "Wakeups",
-		.units = "wakeups",
-		.description = "Tasks that were woken, by the CPU that woke them",
+		INCIDENTS, TITLE("Wakeups", "wakeups",
+				 "Tasks that were woken, by the CPU that woke them")
 	} },
 	[KBARMAN_SERIES_MIGRATIONS] = { KBARMAN_SOURCE_MIGRATE, {
-		INCIDENTS,
-		.chart = "Migrations",
-		.name = "Migrations",
-		.units = "migrations",
-		.description = "Tasks that went to another CPU, by the CPU that moved them",
+		INCIDENTS, TITLE("Migrations", "migrations",
+				 "Tasks that went to another CPU, by the CPU that moved them")
 	} },
 	[KBARMAN_SERIES_INTERRUPTS] = { KBARMAN_SOURCE_IRQ, {
-		INCIDENTS,
-		.chart = "Interrupts",
-		.name = "Interrupts",
-		.units = "interrupts",
-		.description = "Handlers of interrupts that ran",
+		INCIDENTS, TITLE("Interrupts", "interrupts", "Handlers of interrupts that ran")
 	} },
 	[KBARMAN_SERIES_SOFTIRQS] = { KBARMAN_SOURCE_SOFTIRQ, {
-		INCIDENTS,
-		.chart = "Softirqs",
-		.name = "Softirqs",
-		.units = "softirqs",
-		.description = "Softirqs that ran",
+		INCIDENTS, TITLE("Softirqs", "softirqs", "Softirqs that ran")
 	} },
 	[KBARMAN_SERIES_FREQUENCY] = { KBARMAN_SOURCE_FREQ, {
 		.colour = BM_SERIES_COLOUR_AUTOMATIC,
@@ -260,17 +253,11 @@ static const struct own_series own[KBARMAN_SERIES_COUNT] = {
 		.series_composition = BM_SERIES_OVERLAY,
 		.rendering_type = BM_RENDERING_LINE,
 		.chart_flags = BM_CHART_PER_CPU,
-		.chart = "CPU frequency",
-		.name = "CPU frequency",
-		.units = "kHz",
-		.description = "Frequency that was set",
+		TITLE("CPU frequency", "kHz", "Frequency that was set")
 	} },
 	[KBARMAN_SERIES_IDLE_MISSES] = { KBARMAN_SOURCE_FREQ, {
-		INCIDENTS,
-		.chart = "Idle misses",
-		.name = "Idle misses",
-		.units = "misses",
-		.description = "Idle states that were too deep, or not deep enough",
+		INCIDENTS, TITLE("Idle misses", "misses",
+				 "Idle states that were too deep, or not deep enough")
 	} },
 };
 
