@@ -36,7 +36,7 @@ static noinline void maps_claim_process(struct kbarman_maps *maps, struct mm_str
 
 	if (test_and_set_bit(current->tgid, maps->sampled))
 		return;
-	fact = kbarman_fact_claim(maps);
+	fact = kbarman_fact_claim(maps, 1);
 	if (!fact) {
 		clear_bit(current->tgid, maps->sampled);	/* the next sample tries again */
 		kbarman_fact_leave_out(maps);
@@ -65,7 +65,7 @@ bool kbarman_maps_libraries(const struct kbarman_session *session, struct kbarma
 
 static void fact_push_stack(struct kbarman_maps *maps, struct pt_regs *regs)
 {
-	struct kbarman_fact *fact = kbarman_fact_claim(maps);
+	struct kbarman_fact *fact = kbarman_fact_claim(maps, 1);
 
 	if (!fact)
 		return;
@@ -92,7 +92,7 @@ bool kbarman_maps_stack(const struct kbarman_session *session, struct pt_regs *r
 static void fact_push_fork(struct kbarman_maps *maps, struct mm_struct *parent,
 			   struct mm_struct *child, u32 child_id)
 {
-	struct kbarman_fact *fact = kbarman_fact_claim(maps);
+	struct kbarman_fact *fact = kbarman_fact_claim(maps, 1);
 
 	if (!fact) {
 		kbarman_fact_leave_out_for_good(maps, child);
@@ -148,7 +148,7 @@ void kbarman_maps_exit(const struct kbarman_session *session, u32 id)
 	preempt_disable_notrace();
 	maps = READ_ONCE(session->maps);
 	if (maps && test_bit(id, maps->sampled)) {
-		fact = kbarman_fact_claim(maps);
+		fact = kbarman_fact_claim(maps, 1);
 		if (fact) {
 			fact->task_id = id;
 			kbarman_fact_publish(maps, fact, KBARMAN_FACT_EXIT);

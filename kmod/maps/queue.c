@@ -20,7 +20,7 @@
 #define QUEUE_MANY	(QUEUE_SIZE / 8)	/* places in use with which the worker begins at once */
 #define GAP_TRIES	8
 
-static struct kbarman_fact *places_claim(struct kbarman_maps *maps, unsigned int places)
+struct kbarman_fact *kbarman_fact_claim(struct kbarman_maps *maps, unsigned int places)
 {
 	unsigned int head = READ_ONCE(maps->head);
 	u32 share = hash_32(current->tgid ^ maps->share_salt, KBARMAN_MAPS_SHARE_BITS);
@@ -48,11 +48,6 @@ static struct kbarman_fact *places_claim(struct kbarman_maps *maps, unsigned int
 	return fact;
 }
 
-struct kbarman_fact *kbarman_fact_claim(struct kbarman_maps *maps)
-{
-	return places_claim(maps, 1);
-}
-
 /* The part number @part of a name, which is in the place @at and those behind it. */
 static char *name_part(struct kbarman_maps *maps, unsigned int at, unsigned int part,
 		       unsigned int *bytes)
@@ -71,7 +66,7 @@ struct kbarman_fact *kbarman_fact_claim_map(struct kbarman_maps *maps,
 	unsigned int done, part, bytes, at;
 	struct kbarman_fact *fact;
 
-	fact = places_claim(maps, 1 + DIV_ROUND_UP(behind, sizeof(maps->queue->more)));
+	fact = kbarman_fact_claim(maps, 1 + DIV_ROUND_UP(behind, sizeof(maps->queue->more)));
 	if (!fact)
 		return NULL;
 	fact->mapping = *mapping;

@@ -128,11 +128,12 @@ struct kbarman_maps *kbarman_maps_create(struct kbarman_session *session);	/* or
 void kbarman_maps_free(struct kbarman_maps *maps);	/* NULL is allowed */
 
 /*
- * Claim a place for the current process; for @mapping also those for its name, which is copied.
+ * Claim @places, 1 for most facts, for the current process; for @mapping also those for its name,
+ * which is copied.
  * NULL if the queue is full or the process has its share.
  * Context: any, preemption off until kbarman_fact_publish().
  */
-struct kbarman_fact *kbarman_fact_claim(struct kbarman_maps *maps);
+struct kbarman_fact *kbarman_fact_claim(struct kbarman_maps *maps, unsigned int places);
 struct kbarman_fact *kbarman_fact_claim_map(struct kbarman_maps *maps,
 					    const struct kbarman_mapping *mapping);
 /*
