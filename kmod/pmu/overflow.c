@@ -80,11 +80,6 @@ static noinline void counters_tell_overflow(struct kbarman_ring *ring,
 	kbarman_record_counter(ring, 0, KBARMAN_SERIES_STOPPED, 0);
 }
 
-bool kbarman_pmu_has_lost_place(const struct perf_event *event)
-{
-	return READ_ONCE(event->state) <= PERF_EVENT_STATE_ERROR;
-}
-
 /* ---- reading ---- */
 
 /* Only an event that counts on this CPU can be read here. */

@@ -3,10 +3,10 @@
 #ifndef KBARMAN_PMU_OVERFLOW_H
 #define KBARMAN_PMU_OVERFLOW_H
 
+#include <linux/perf_event.h>
+
 #include "here.h"
 
-struct perf_event;
-struct perf_sample_data;
 struct pt_regs;
 
 /* The ring of @here, of this CPU, if its counters count; else NULL. Context: preemption off. */
@@ -54,6 +54,9 @@ void kbarman_pmu_tell_stop(struct kbarman_ring *ring, struct kbarman_counters *c
 			   enum kbarman_stop reason);
 
 /* True if perf has given up the event, because the PMU has no place for it. Context: any. */
-bool kbarman_pmu_has_lost_place(const struct perf_event *event);
+static inline bool kbarman_pmu_has_lost_place(const struct perf_event *event)
+{
+	return READ_ONCE(event->state) <= PERF_EVENT_STATE_ERROR;
+}
 
 #endif /* KBARMAN_PMU_OVERFLOW_H */

@@ -315,11 +315,6 @@ const struct kbarman_source kbarman_source_pmu = {
 	.cpu_goes = pmu_cpu_goes,
 };
 
-u64 kbarman_pmu_stops(const struct kbarman_session *session, int cpu, enum kbarman_stop reason)
-{
-	return kbarman_counted(&per_cpu_ptr(session->each, cpu)->counters.stops[reason]);
-}
-
 u64 kbarman_pmu_unreadable(const struct kbarman_session *session)
 {
 	u64 sum = 0;

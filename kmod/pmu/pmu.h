@@ -22,7 +22,4 @@ extern const struct kbarman_source kbarman_source_pmu;
  */
 u64 kbarman_pmu_unreadable(const struct kbarman_session *session);
 
-/* Number of times that the first counter of @cpu stopped since the start. Context: any. */
-u64 kbarman_pmu_stops(const struct kbarman_session *session, int cpu, enum kbarman_stop reason);
-
 #endif /* KBARMAN_PMU_H */

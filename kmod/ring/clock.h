@@ -29,7 +29,7 @@ void kbarman_clock_init(void);
 
 /*
  * Choose the clock again, by what Linux knows of the counter now. Context: task, and nobody holds
- * the clock: sessions/clocks.h.
+ * the clock: kbarman_clocks_hold().
  */
 void kbarman_clock_choose(void);
 

@@ -16,12 +16,6 @@ void kbarman_wake_init(struct kbarman_wake *wake)
 	init_waitqueue_head(&wake->pollers);
 }
 
-void kbarman_wake_watch(struct kbarman_wake *wake, struct file *file,
-			struct poll_table_struct *wait)
-{
-	poll_wait(file, &wake->pollers, wait);
-}
-
 void kbarman_wake_arm(struct kbarman_wake *wake, struct file *file, struct poll_table_struct *wait)
 {
 	kbarman_wake_watch(wake, file, wait);
@@ -30,14 +24,4 @@ void kbarman_wake_arm(struct kbarman_wake *wake, struct file *file, struct poll_
 	 * kbarman_wake_soon().
 	 */
 	smp_store_mb(wake->armed, 1);
-}
-
-void kbarman_wake_all(struct kbarman_wake *wake)
-{
-	wake_up_interruptible_all(&wake->pollers);
-}
-
-void kbarman_wake_sync(struct kbarman_wake *wake)
-{
-	irq_work_sync(&wake->work);
 }

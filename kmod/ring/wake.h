@@ -33,8 +33,11 @@ static inline void kbarman_wake_soon(struct kbarman_wake *wake)
 }
 
 /* Register a poller, which is woken together with others. Context: task. */
-void kbarman_wake_watch(struct kbarman_wake *wake, struct file *file,
-			struct poll_table_struct *wait);
+static inline void kbarman_wake_watch(struct kbarman_wake *wake, struct file *file,
+				      struct poll_table_struct *wait)
+{
+	poll_wait(file, &wake->pollers, wait);
+}
 
 /*
  * Register a poller that wants to be woken; @wait is NULL if the poller is registered. The caller
@@ -43,9 +46,15 @@ void kbarman_wake_watch(struct kbarman_wake *wake, struct file *file,
 void kbarman_wake_arm(struct kbarman_wake *wake, struct file *file, struct poll_table_struct *wait);
 
 /* Wake all pollers now. Context: task. */
-void kbarman_wake_all(struct kbarman_wake *wake);
+static inline void kbarman_wake_all(struct kbarman_wake *wake)
+{
+	wake_up_interruptible_all(&wake->pollers);
+}
 
 /* Wait until no wake-up is under way. No probe may be attached. Context: task. */
-void kbarman_wake_sync(struct kbarman_wake *wake);
+static inline void kbarman_wake_sync(struct kbarman_wake *wake)
+{
+	irq_work_sync(&wake->work);
+}
 
 #endif /* KBARMAN_WAKE_H */

@@ -67,13 +67,17 @@ int kbarman_session_tell(struct kbarman_session *session, struct file *file,
 void kbarman_session_fill_stats(struct kbarman_stats *stats, struct kbarman_session *session);
 
 /*
- * 0 if @file may change the session, -ENODATA if none is configured, else -EPERM. Context: session's
- * lock held.
+ * Take the session's lock for a call on @file that changes the session. -ENODATA if none is
+ * configured, -EPERM if @file may not, -EINTR; the lock is not held then. Context: task.
  */
-int kbarman_session_check_owner(const struct kbarman_session *session, const struct file *file);
+int kbarman_session_lock_own(struct kbarman_session *session, const struct file *file);
 
 /* The owner @file is closed, or NULL: it never had one. Stop the session, which has no owner from now on. Context: task. */
 void kbarman_session_abandon(struct kbarman_session *session, struct file *file);
+
+/* From before a session's first timestamp until after its last conversion. Context: task. */
+void kbarman_clocks_hold(void);
+void kbarman_clocks_release(void);
 
 /* Stop it if it runs. Context: task, session's lock held. */
 void kbarman_session_stop_locked(struct kbarman_session *session);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <linux/bitmap.h>
 #include <linux/bitops.h>
 #include <linux/minmax.h>
 #include <linux/numa.h>
@@ -14,12 +13,6 @@
 #include "session.h"
 #include "sessions/calls.h"
 #include "sessions/chosen.h"
-
-void kbarman_chosen_clear(struct kbarman_session *session)
-{
-	if (session->tasks)
-		bitmap_zero(session->tasks, PID_MAX_LIMIT);
-}
 
 u32 kbarman_chosen_choose(struct kbarman_session *session)
 {

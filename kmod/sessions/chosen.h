@@ -16,9 +16,6 @@ struct kbarman_wanted;
 int kbarman_chosen_allocate(struct kbarman_session *session, struct kbarman_wanted *wanted);
 void kbarman_chosen_forget(struct kbarman_session *session);
 
-/* Choose nobody. */
-void kbarman_chosen_clear(struct kbarman_session *session);
-
 /*
  * Choose all current threads of the processes to record. Returns the place of the first process that
  * does not exist, else config.nr_pids; the others are chosen all the same. The threads of a process are chosen in the order of

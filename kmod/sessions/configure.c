@@ -21,7 +21,6 @@
 #include "session.h"
 #include "sessions/calls.h"
 #include "sessions/chosen.h"
-#include "sessions/clocks.h"
 #include "sessions/rings.h"
 #include "sessions/sessions.h"
 #include "sessions/attach.h"

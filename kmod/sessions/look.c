@@ -26,19 +26,37 @@
 #include "sessions/attach.h"
 #include "stacks/callchain.h"
 
+/* Take the session's lock. -ENODATA if none is configured, and -EINTR: it is not held then. */
+static int session_lock(struct kbarman_session *session)
+{
+	int error = mutex_lock_killable(&session->lock);
+
+	if (error || session->capture)
+		return error;
+	mutex_unlock(&session->lock);
+	return -ENODATA;
+}
+
+int kbarman_session_lock_own(struct kbarman_session *session, const struct file *file)
+{
+	int error = session_lock(session);
+
+	if (error || session->owner == file)
+		return error;
+	mutex_unlock(&session->lock);
+	return -EPERM;
+}
+
 int kbarman_session_consume(struct kbarman_session *session, struct file *file, u32 cpu,
 			    u64 position)
 {
 	struct kbarman_ring *ring;
-	int error = mutex_lock_killable(&session->lock);
+	int error = kbarman_session_lock_own(session, file);
 
 	if (error)
 		return error;
-	error = kbarman_session_check_owner(session, file);
-	if (!error) {
-		ring = kbarman_rings_find(session, cpu);
-		error = ring ? kbarman_ring_consume(ring, position) : -EINVAL;
-	}
+	ring = kbarman_rings_find(session, cpu);
+	error = ring ? kbarman_ring_consume(ring, position) : -EINVAL;
 	mutex_unlock(&session->lock);
 	return error;
 }
@@ -69,13 +87,11 @@ int kbarman_session_observe(struct kbarman_session *session, struct kbarman_obse
 
 int kbarman_session_turn(struct kbarman_session *session, struct file *file, u32 turn)
 {
-	int error = mutex_lock_killable(&session->lock);
+	int error = kbarman_session_lock_own(session, file);
 
 	if (error)
 		return error;
-	error = kbarman_session_check_owner(session, file);
-	if (!error)
-		error = session->running ? kbarman_turns_give(session, turn) : -EINVAL;
+	error = session->running ? kbarman_turns_give(session, turn) : -EINVAL;
 	mutex_unlock(&session->lock);
 	return error;
 }
@@ -154,6 +170,7 @@ int kbarman_session_query(struct kbarman_session *session, struct file *file,
 static void stats_add_ring(struct kbarman_stats *stats, const struct kbarman_session *session,
 			   struct kbarman_ring *ring)
 {
+	const struct kbarman_counters *counters = &per_cpu_ptr(session->each, ring->cpu)->counters;
 	struct kbarman_map_tail *tail = kbarman_capture_tail(session->capture, ring->cpu);
 	u64 overwritten = ring->overwrite ? kbarman_ring_overwritten(ring) : 0, lost;
 	/*
@@ -179,7 +196,7 @@ static void stats_add_ring(struct kbarman_stats *stats, const struct kbarman_ses
 		tail->lost[reason] = lost;
 	}
 	for (reason = 0; reason < KBARMAN_STOP_REASONS; reason++)
-		stats->stopped[reason] += kbarman_pmu_stops(session, ring->cpu, reason);
+		stats->stopped[reason] += kbarman_counted(&counters->stops[reason]);
 }
 
 static bool session_records(const struct kbarman_session *session, int cpu)
@@ -205,13 +222,10 @@ void kbarman_session_fill_stats(struct kbarman_stats *stats, struct kbarman_sess
 int kbarman_session_stats(struct kbarman_session *session, u32 cpu, struct kbarman_stats *stats)
 {
 	struct kbarman_ring *ring;
-	int error = mutex_lock_killable(&session->lock);
+	int error = session_lock(session);
 
 	if (error)
 		return error;
-	error = -ENODATA;
-	if (!session->capture)
-		goto out;
 	error = -EINVAL;
 	if (cpu != KBARMAN_CPU_ALL) {
 		ring = kbarman_rings_find(session, cpu);
@@ -232,38 +246,25 @@ out:
 
 int kbarman_session_clock(struct kbarman_session *session, struct kbarman_clock *clock)
 {
-	int error = mutex_lock_killable(&session->lock);
+	int error = session_lock(session);
 
 	if (error)
 		return error;
-	error = -ENODATA;
-	if (session->capture) {
-		clock->start = session->started;
-		clock->stop = session->stopped;
-		kbarman_clock_read(&clock->now);
-		error = 0;
-	}
+	clock->start = session->started;
+	clock->stop = session->stopped;
+	kbarman_clock_read(&clock->now);
 	mutex_unlock(&session->lock);
-	return error;
-}
-
-int kbarman_session_check_owner(const struct kbarman_session *session, const struct file *file)
-{
-	lockdep_assert_held(&session->lock);
-	if (!session->capture)
-		return -ENODATA;
-	return session->owner == file ? 0 : -EPERM;
+	return 0;
 }
 
 int kbarman_session_add_map(struct kbarman_session *session, struct file *file,
 			    const struct kbarman_map_row *row, const char *image)
 {
-	int error = mutex_lock_killable(&session->lock);
+	int error = kbarman_session_lock_own(session, file);
 
 	if (error)
 		return error;
-	error = kbarman_session_check_owner(session, file);
-	if (!error && row && !row->task_id && !session->kernel_addresses)
+	if (row && !row->task_id && !session->kernel_addresses)
 		error = -EACCES;
 	if (!error && row)
 		error = kbarman_tables_add_map(session->capture, 0, KBARMAN_USER_ROOT, row->task_id,

@@ -1,27 +1,51 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Start and stop of a session: the order of things. */
+#include <linux/bitmap.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
 #include <linux/preempt.h>
 #include <linux/string.h>
+#include <linux/threads.h>
 #include <linux/utsname.h>
 
 #include "capture/capture.h"
 #include "capture/collect.h"
 #include "capture/header.h"
 #include "capture/storage.h"
+#include "compat/mutex.h"
 #include "maps/maps.h"
 #include "ring/clock.h"
 #include "ring/wake.h"
 #include "session.h"
 #include "sessions/calls.h"
 #include "sessions/chosen.h"
-#include "sessions/clocks.h"
 #include "sessions/cpus.h"
 #include "sessions/rings.h"
 #include "sessions/attach.h"
 #include "sessions/suspend.h"
 #include "sources/sources.h"
+
+/*
+ * The clock that all sessions share. It is chosen again when a session begins, but not while the
+ * clock is held: the timestamps of a session are all of one clock.
+ */
+static DEFINE_MUTEX(clocks_lock);
+static unsigned int clocks_held;	/* how often. Protected by clocks_lock */
+
+void kbarman_clocks_hold(void)
+{
+	mutex_lock(&clocks_lock);
+	if (!clocks_held++)
+		kbarman_clock_choose();
+	mutex_unlock(&clocks_lock);
+}
+
+void kbarman_clocks_release(void)
+{
+	mutex_lock(&clocks_lock);
+	clocks_held--;
+	mutex_unlock(&clocks_lock);
+}
 
 static void header_tell_of_chains(const struct kbarman_session *session)
 {
@@ -123,16 +147,13 @@ static void header_end(struct kbarman_session *session)
 int kbarman_session_start(struct kbarman_session *session, struct file *file,
 			  struct kbarman_start *report)
 {
-	int error = mutex_lock_killable(&session->lock);
+	int error = kbarman_session_lock_own(session, file);
 
 	if (error)
 		return error;
-	error = kbarman_session_check_owner(session, file);
-	if (!error && session->running)
-		error = -EBUSY;
-	if (error)
+	error = -EBUSY;
+	if (session->running)
 		goto out;
-
 	/* What can fail comes before the former recording is lost: cheap things first. */
 	error = kbarman_cpus_prepare(session, report) ?: kbarman_sources_attach(session);
 	if (error) {
@@ -149,7 +170,8 @@ int kbarman_session_start(struct kbarman_session *session, struct file *file,
 	 * The bits are from configure or from the last start. The threads that they name may have
 	 * exited since, and other threads may have the same ids now.
 	 */
-	kbarman_chosen_clear(session);
+	if (session->tasks)
+		bitmap_zero(session->tasks, PID_MAX_LIMIT);
 	kbarman_collect_start(session->capture, &session->each->ring);
 	/*
 	 * Choose before a probe asks who is recorded: everything that a chosen process does from
@@ -217,13 +239,11 @@ void kbarman_session_abandon(struct kbarman_session *session, struct file *file)
 
 int kbarman_session_stop(struct kbarman_session *session, struct file *file)
 {
-	int error = mutex_lock_killable(&session->lock);
+	int error = kbarman_session_lock_own(session, file);
 
 	if (error)
 		return error;
-	error = kbarman_session_check_owner(session, file);
-	if (!error)
-		kbarman_session_stop_locked(session);
+	kbarman_session_stop_locked(session);
 	mutex_unlock(&session->lock);
-	return error;
+	return 0;
 }
