@@ -12,9 +12,14 @@
 #include <linux/bitops.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/threads.h>
+#include <linux/vmalloc.h>
 
 #include "capture/header.h"
 #include "capture/work.h"
@@ -22,6 +27,7 @@
 #include "maps/maps.h"
 #include "maps/probes.h"
 #include "maps/queue.h"
+#include "maps/spaces.h"
 #include "ring/clock.h"
 #include "session.h"
 
@@ -165,35 +171,15 @@ void kbarman_maps_exit(const struct kbarman_session *session, u32 id)
 
 static void fact_handle(struct kbarman_maps *maps, const struct kbarman_fact *fact)
 {
-	switch (fact->kind) {
-	case KBARMAN_FACT_NONE:
-		break;
-	case KBARMAN_FACT_MAP:
-		kbarman_spaces_map(maps->spaces, fact->mm, fact->task_id, &fact->mapping,
-				   fact->timestamp);
-		mmdrop(fact->mm);
-		break;
-	case KBARMAN_FACT_FORK:
-		kbarman_spaces_fork(maps->spaces, fact->parent, fact->mm, fact->task_id,
-				    fact->timestamp);
-		mmdrop(fact->parent);
-		mmdrop(fact->mm);
-		break;
-	case KBARMAN_FACT_SAMPLED:
-		/* If there was no memory for the thread, its next sample reports it again. */
-		if (!kbarman_spaces_sampled(maps->spaces, fact->mm, fact->task_id,
-					    fact->timestamp))
-			clear_bit(fact->task_id, maps->sampled);
-		mmdrop(fact->mm);
-		break;
-	case KBARMAN_FACT_STACK:
+	if (fact->kind == KBARMAN_FACT_STACK)
 		kbarman_thread_stacks_look(maps->stacks, fact->mm, fact->task_id, &fact->question);
+	/* If there was no memory for the process, its next sample reports it again. */
+	else if (!kbarman_spaces_take(maps->spaces, fact))
+		clear_bit(fact->task_id, maps->sampled);
+	if (fact->kind != KBARMAN_FACT_EXIT)
 		mmdrop(fact->mm);
-		break;
-	case KBARMAN_FACT_EXIT:
-		kbarman_spaces_exit(maps->spaces, fact->task_id);
-		break;
-	}
+	if (fact->kind == KBARMAN_FACT_FORK)
+		mmdrop(fact->parent);
 }
 
 /*
@@ -333,9 +319,38 @@ static void maps_worker_end(struct kbarman_maps *maps)
 
 /* ---- the source ---- */
 
+static void maps_free(struct kbarman_maps *maps)
+{
+	kbarman_spaces_destroy(maps->spaces);
+	vfree(maps->stacks);
+	vfree(maps->queue);
+	vfree(maps->sampled);
+	kvfree(maps);
+}
+
+/* NULL: there is no memory. */
+static struct kbarman_maps *maps_create(struct kbarman_session *session)
+{
+	bool stacks = session->chain_parts & KBARMAN_CONFIGURE_CHAIN_STACK;
+	struct kbarman_maps *maps = kvzalloc(sizeof(*maps), GFP_KERNEL);
+
+	if (!maps)
+		return NULL;
+	maps->session = session;
+	maps->share_salt = get_random_u32();
+	maps->sampled = vzalloc(BITS_TO_LONGS(PID_MAX_LIMIT) * sizeof(long));
+	maps->queue = vzalloc(array_size(KBARMAN_QUEUE_SIZE, sizeof(*maps->queue)));
+	maps->spaces = kbarman_spaces_create(session, &maps->bounds);
+	maps->stacks = stacks ? vzalloc(sizeof(*maps->stacks)) : NULL;
+	if (maps->sampled && maps->queue && maps->spaces && (maps->stacks || !stacks))
+		return maps;
+	maps_free(maps);
+	return NULL;
+}
+
 static int maps_start(struct kbarman_session *session)
 {
-	struct kbarman_maps *maps = kbarman_maps_create(session);
+	struct kbarman_maps *maps = maps_create(session);
 
 	if (!maps)
 		return -ENOMEM;
@@ -383,7 +398,7 @@ static void maps_end(struct kbarman_session *session)
 	session->maps = NULL;
 	session->maps_made = NULL;
 	maps_worker_end(maps);
-	kbarman_maps_free(maps);
+	maps_free(maps);
 }
 
 const struct kbarman_source kbarman_source_maps = {

@@ -64,15 +64,3 @@ void kbarman_mm_unlock_user(struct task_struct *task)
 	__acquire(&task->alloc_lock);	/* as above */
 	task_unlock(task);
 }
-
-struct mm_struct *kbarman_mm_grab(struct task_struct *task)
-{
-	struct mm_struct *mm;
-
-	task_lock(task);
-	mm = data_race(task->flags) & PF_KTHREAD ? NULL : task->mm;
-	if (mm)
-		mmgrab(mm);
-	task_unlock(task);
-	return mm;
-}

@@ -20,7 +20,4 @@ struct task_struct;
 struct task_struct *kbarman_mm_lock_user(struct mm_struct *mm, u32 task_id);
 void kbarman_mm_unlock_user(struct task_struct *task);
 
-/* The memory of @task with a reference (mm_count), or NULL. Context: task. */
-struct mm_struct *kbarman_mm_grab(struct task_struct *task);
-
 #endif /* KBARMAN_MM_USER_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What sees new mappings, for all sessions: kprobes, and for kernel modules a notifier. Modules that
- * are loaded while a session records get rows of task 0.
+ * What sees new mappings, for all sessions: kprobes, and for kernel modules a notifier. Modules
+ * that are loaded while a session records get rows of task 0.
  *
  * Linux calls perf_event_mmap() for every new mapping, whatever creates it. A kprobe there sees all
  * mappings, even of a process that lives for a few milliseconds. There are two exceptions. Mappings

@@ -3,21 +3,14 @@
 #include <linux/errno.h>
 #include <linux/hash.h>
 #include <linux/mm.h>
-#include <linux/overflow.h>
-#include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
-#include <linux/slab.h>
-#include <linux/threads.h>
-#include <linux/vmalloc.h>
 
 #include "compat/cmpxchg.h"
 #include "maps/queue.h"
 #include "ring/clock.h"
-#include "session.h"
 
-#define QUEUE_SIZE	4096U	/* a power of two */
-#define QUEUE_MANY	(QUEUE_SIZE / 8)	/* places in use with which the worker begins at once */
+#define QUEUE_MANY	(KBARMAN_QUEUE_SIZE / 8)	/* with so many the worker begins at once */
 #define GAP_TRIES	8
 
 struct kbarman_fact *kbarman_fact_claim(struct kbarman_maps *maps, unsigned int places)
@@ -35,12 +28,12 @@ struct kbarman_fact *kbarman_fact_claim(struct kbarman_maps *maps, unsigned int 
 		 * fails.
 		 */
 		taken = head - smp_load_acquire(&maps->tail);
-		if (taken + has > (int)QUEUE_SIZE) {
+		if (taken + has > (int)KBARMAN_QUEUE_SIZE) {
 			atomic_sub(places, &maps->shares[share]);
 			return NULL;
 		}
 	} while (!try_cmpxchg(&maps->head, &head, head + places));
-	fact = &maps->queue[head % QUEUE_SIZE].fact;
+	fact = &maps->queue[head % KBARMAN_QUEUE_SIZE].fact;
 	fact->share = share;
 	fact->places = places;
 	fact->task_id = current->pid;
@@ -52,7 +45,7 @@ struct kbarman_fact *kbarman_fact_claim(struct kbarman_maps *maps, unsigned int 
 static char *name_part(struct kbarman_maps *maps, unsigned int at, unsigned int part,
 		       unsigned int *bytes)
 {
-	union kbarman_place *place = &maps->queue[(at + part) % QUEUE_SIZE];
+	union kbarman_place *place = &maps->queue[(at + part) % KBARMAN_QUEUE_SIZE];
 
 	*bytes = part ? sizeof(place->more) : sizeof(place->name);
 	return part ? place->more : place->name;
@@ -115,7 +108,7 @@ static void fact_copy_name(struct kbarman_maps *maps, struct kbarman_fact *fact)
 
 int kbarman_fact_take(struct kbarman_maps *maps, unsigned int end, struct kbarman_fact *fact)
 {
-	struct kbarman_fact *place = &maps->queue[maps->tail % QUEUE_SIZE].fact;
+	struct kbarman_fact *place = &maps->queue[maps->tail % KBARMAN_QUEUE_SIZE].fact;
 	unsigned int i;
 
 	if (maps->tail == end)
@@ -127,7 +120,8 @@ int kbarman_fact_take(struct kbarman_maps *maps, unsigned int end, struct kbarma
 	if (fact->kind == KBARMAN_FACT_MAP)
 		fact_copy_name(maps, fact);
 	for (i = 0; i < fact->places; i++)
-		WRITE_ONCE(maps->queue[(maps->tail + i) % QUEUE_SIZE].fact.kind, KBARMAN_FACT_NONE);
+		WRITE_ONCE(maps->queue[(maps->tail + i) % KBARMAN_QUEUE_SIZE].fact.kind,
+			   KBARMAN_FACT_NONE);
 	atomic_sub(fact->places, &maps->shares[fact->share]);
 	/* Pairs with the acquire in kbarman_fact_claim(). */
 	smp_store_release(&maps->tail, maps->tail + fact->places);
@@ -177,36 +171,4 @@ struct mm_struct *kbarman_maps_next_gap(struct kbarman_maps *maps, unsigned int 
 	for (; !mm && *at < ARRAY_SIZE(maps->gaps); ++*at)
 		mm = READ_ONCE(maps->gaps[*at]) ? xchg(&maps->gaps[*at], NULL) : NULL;
 	return mm;
-}
-
-/* ---- its life ---- */
-
-struct kbarman_maps *kbarman_maps_create(struct kbarman_session *session)
-{
-	bool stacks = session->chain_parts & KBARMAN_CONFIGURE_CHAIN_STACK;
-	struct kbarman_maps *maps = kvzalloc(sizeof(*maps), GFP_KERNEL);
-
-	if (!maps)
-		return NULL;
-	maps->session = session;
-	maps->share_salt = get_random_u32();
-	maps->sampled = vzalloc(BITS_TO_LONGS(PID_MAX_LIMIT) * sizeof(long));
-	maps->queue = vzalloc(array_size(QUEUE_SIZE, sizeof(*maps->queue)));
-	maps->spaces = kbarman_spaces_create(session, &maps->bounds);
-	maps->stacks = stacks ? vzalloc(sizeof(*maps->stacks)) : NULL;
-	if (maps->sampled && maps->queue && maps->spaces && (maps->stacks || !stacks))
-		return maps;
-	kbarman_maps_free(maps);
-	return NULL;
-}
-
-void kbarman_maps_free(struct kbarman_maps *maps)
-{
-	if (!maps)
-		return;
-	kbarman_spaces_destroy(maps->spaces);
-	vfree(maps->stacks);
-	vfree(maps->queue);
-	vfree(maps->sampled);
-	kvfree(maps);
 }

@@ -16,10 +16,10 @@
 
 #include "maps/code_bounds.h"
 #include "maps/mapping.h"
-#include "maps/spaces.h"
 #include "maps/thread_stacks.h"
 
 struct kbarman_session;
+struct kbarman_spaces;
 
 #define KBARMAN_MAPS_SHARE_BITS	10
 #define KBARMAN_MAPS_GAP_BITS	8
@@ -48,6 +48,7 @@ struct kbarman_fact {
 	};
 };
 
+#define KBARMAN_QUEUE_SIZE	4096U	/* a power of two */
 #define KBARMAN_PLACE_BYTES	176
 
 /*
@@ -123,9 +124,6 @@ struct kbarman_maps {
 	struct work_struct worker;
 	struct delayed_work later;	/* queues the worker */
 };
-
-struct kbarman_maps *kbarman_maps_create(struct kbarman_session *session);	/* or NULL */
-void kbarman_maps_free(struct kbarman_maps *maps);	/* NULL is allowed */
 
 /*
  * Claim @places, 1 for most facts, for the current process; for @mapping also those for its name,

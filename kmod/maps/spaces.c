@@ -15,7 +15,7 @@
 #include "capture/tables.h"
 #include "here.h"
 #include "maps/code_bounds.h"
-#include "maps/mm_user.h"
+#include "maps/queue.h"
 #include "maps/space.h"
 #include "maps/spaces.h"
 #include "ring/clock.h"
@@ -128,6 +128,19 @@ static unsigned int spaces_count_processes(void)
 	return count;
 }
 
+/* The memory of @task with a reference (mm_count), or NULL. */
+static struct mm_struct *task_grab_mm(struct task_struct *task)
+{
+	struct mm_struct *mm;
+
+	task_lock(task);
+	mm = data_race(task->flags) & PF_KTHREAD ? NULL : task->mm;
+	if (mm)
+		mmgrab(mm);
+	task_unlock(task);
+	return mm;
+}
+
 /*
  * Makes an entry for the address space of every process that is recorded. With @walk_them, asks for
  * walks of them; without, each one is walked when a process is sampled there.
@@ -147,7 +160,7 @@ static void spaces_collect(struct kbarman_spaces *spaces, u64 timestamp, bool wa
 	count = spaces_collect_threads(spaces, found, room);
 	spaces->all_seen = count < room;
 	for (i = 0; i < count; i++) {
-		struct mm_struct *mm = kbarman_mm_grab(found[i]);
+		struct mm_struct *mm = task_grab_mm(found[i]);
 		struct kbarman_space *space = mm ? space_get(spaces, mm) : NULL;
 
 		if (space)
@@ -269,15 +282,18 @@ void kbarman_spaces_hurry(struct kbarman_spaces *spaces)
 	WRITE_ONCE(spaces->hurry, true);
 }
 
-void kbarman_spaces_map(struct kbarman_spaces *spaces, struct mm_struct *mm, u32 task_id,
-			const struct kbarman_mapping *mapping, u64 timestamp)
+/*
+ * The mapping replaces what was at its addresses. After kbarman_spaces_walk_all(), the registry
+ * assumes that all new mappings are reported here, until kbarman_spaces_distrust() says otherwise.
+ */
+static void spaces_map(struct kbarman_spaces *spaces, const struct kbarman_fact *fact)
 {
-	struct kbarman_space *space = space_find(spaces, mm);
+	struct kbarman_space *space = space_find(spaces, fact->mm);
 
 	if (!spaces_fact_step(spaces))
 		return;
 	if (!space) {
-		space = space_get(spaces, mm);
+		space = space_get(spaces, fact->mm);
 		if (!space)
 			return;
 		/*
@@ -286,28 +302,28 @@ void kbarman_spaces_map(struct kbarman_spaces *spaces, struct mm_struct *mm, u32
 		 */
 		space->complete = spaces->all_seen;
 	}
-	space->task_id = task_id;
-	kbarman_space_map(space, mapping, timestamp);
+	space->task_id = fact->task_id;
+	kbarman_space_map(space, &fact->mapping, fact->timestamp);
 }
 
-void kbarman_spaces_fork(struct kbarman_spaces *spaces, struct mm_struct *parent,
-			 struct mm_struct *child, u32 task_id, u64 timestamp)
+/* The new process is a copy of its parent. */
+static void spaces_fork(struct kbarman_spaces *spaces, const struct kbarman_fact *fact)
 {
 	struct kbarman_space *from, *to;
 
 	if (!spaces_fact_step(spaces))
 		return;
-	from = space_find(spaces, parent);
-	to = space_get(spaces, child);
+	from = space_find(spaces, fact->parent);
+	to = space_get(spaces, fact->mm);
 	if (to)
-		to->task_id = task_id;
+		to->task_id = fact->task_id;
 	/* A walk of all processes may have found the child's mappings already. */
 	if (!from || !to || !list_empty(&to->by_age))
 		return;
 	/* fork() itself may have held mmap_lock before. The child may end before the next try. */
 	if (!list_empty(&from->pending) && (kbarman_space_walk_is_due(from) || from->busy))
 		kbarman_space_walk(from);
-	kbarman_space_copy(to, from, timestamp);
+	kbarman_space_copy(to, from, fact->timestamp);
 }
 
 /* @process was sampled in @space at @since, and belongs to @space from now on. */
@@ -339,21 +355,21 @@ static struct kbarman_process *process_new(struct kbarman_spaces *spaces, u32 id
 	return process;
 }
 
-bool kbarman_spaces_sampled(struct kbarman_spaces *spaces, struct mm_struct *mm, u32 id,
-			    u64 timestamp)
+/* False: there was no memory to remember the process. */
+static bool spaces_sampled(struct kbarman_spaces *spaces, const struct kbarman_fact *fact)
 {
 	struct kbarman_process *process;
 	struct kbarman_space *space;
 
 	if (!spaces_fact_step(spaces))
 		return true;
-	space = space_get(spaces, mm);
+	space = space_get(spaces, fact->mm);
 	if (!space)
 		return false;
-	space->task_id = id;
-	space_know_all(space, timestamp);
+	space->task_id = fact->task_id;
+	space_know_all(space, fact->timestamp);
 	/* Behind the walk, which frees the processes that have ended: one may have had this id. */
-	process = xa_load(&spaces->processes, id);
+	process = xa_load(&spaces->processes, fact->task_id);
 	if (process) {
 		/* A new image; or a new process with the id of one whose exit was left out. */
 		if (process->ended)
@@ -362,10 +378,10 @@ bool kbarman_spaces_sampled(struct kbarman_spaces *spaces, struct mm_struct *mm,
 		kbarman_process_end_rows(process);
 		list_del(&process->node);
 	} else {
-		process = process_new(spaces, id);
+		process = process_new(spaces, fact->task_id);
 	}
 	if (process)
-		process_settle(process, space, timestamp);
+		process_settle(process, space, fact->timestamp);
 	return process;
 }
 
@@ -383,12 +399,32 @@ static void process_exit(struct kbarman_process *process)
 	}
 }
 
-void kbarman_spaces_exit(struct kbarman_spaces *spaces, u32 id)
+static void spaces_exit(struct kbarman_spaces *spaces, u32 id)
 {
 	struct kbarman_process *process = xa_load(&spaces->processes, id);
 
 	if (process)
 		process_exit(process);
+}
+
+bool kbarman_spaces_take(struct kbarman_spaces *spaces, const struct kbarman_fact *fact)
+{
+	switch (fact->kind) {
+	case KBARMAN_FACT_MAP:
+		spaces_map(spaces, fact);
+		break;
+	case KBARMAN_FACT_FORK:
+		spaces_fork(spaces, fact);
+		break;
+	case KBARMAN_FACT_SAMPLED:
+		return spaces_sampled(spaces, fact);
+	case KBARMAN_FACT_EXIT:
+		spaces_exit(spaces, fact->task_id);
+		break;
+	default:
+		break;
+	}
+	return true;
 }
 
 void kbarman_spaces_exits(struct kbarman_spaces *spaces, const unsigned long *live)

@@ -17,7 +17,7 @@
 #include <linux/types.h>
 
 struct kbarman_code_bounds;
-struct kbarman_mapping;
+struct kbarman_fact;
 struct kbarman_session;
 struct kbarman_spaces;
 struct mm_struct;
@@ -31,27 +31,11 @@ struct kbarman_spaces *kbarman_spaces_create(struct kbarman_session *session,
 void kbarman_spaces_destroy(struct kbarman_spaces *spaces);	/* NULL is allowed */
 
 /*
- * @mm has @mapping, which @task_id made, since @timestamp. The mapping replaces what was at its
- * addresses. After kbarman_spaces_walk_all(), the registry assumes that all new mappings are
- * reported here, until kbarman_spaces_distrust() says otherwise.
+ * Take @fact: a mapping, a fork, the first sample of a process since it was created or executed a
+ * new image, or the exit of its last thread. Returns false if there was no memory to remember the
+ * process that was sampled; the caller then calls again at its next sample.
  */
-void kbarman_spaces_map(struct kbarman_spaces *spaces, struct mm_struct *mm, u32 task_id,
-			const struct kbarman_mapping *mapping, u64 timestamp);
-
-/* @child of task @task_id is a copy of @parent since @timestamp. */
-void kbarman_spaces_fork(struct kbarman_spaces *spaces, struct mm_struct *parent,
-			 struct mm_struct *child, u32 task_id, u64 timestamp);
-
-/*
- * Process @id was sampled in @mm at @timestamp, for the first time since it was created or executed
- * a new image. Returns false if there was no memory to remember the process; the caller then calls
- * again at its next sample.
- */
-bool kbarman_spaces_sampled(struct kbarman_spaces *spaces, struct mm_struct *mm, u32 id,
-			    u64 timestamp);
-
-/* All threads of process @id have exited. */
-void kbarman_spaces_exit(struct kbarman_spaces *spaces, u32 id);
+bool kbarman_spaces_take(struct kbarman_spaces *spaces, const struct kbarman_fact *fact);
 
 /* Some exits were not reported: processes whose bit in @live is not set have exited. */
 void kbarman_spaces_exits(struct kbarman_spaces *spaces, const unsigned long *live);
