@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which PMU the CPUs have, and the identification of a core. A core can read only its own identification, so this runs on that core.
- * The fields are Arm's; other architectures fill in their nearest equivalents.
+ * Which PMU the CPUs have, and the identification of a core. A core can read only its own
+ * identification, so this runs on that core. The fields are Arm's; other architectures fill in
+ * their nearest equivalents.
  */
 #include <linux/cpumask.h>
 #include <linux/err.h>

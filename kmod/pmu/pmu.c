@@ -314,13 +314,3 @@ const struct kbarman_source kbarman_source_pmu = {
 	.cpu_stop = pmu_cpu_stop,
 	.cpu_goes = pmu_cpu_goes,
 };
-
-u64 kbarman_pmu_unreadable(const struct kbarman_session *session)
-{
-	u64 sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += kbarman_counted(&per_cpu_ptr(session->each, cpu)->counters.unreadable);
-	return sum;
-}

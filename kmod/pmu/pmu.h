@@ -16,10 +16,4 @@ struct kbarman_session;
 
 extern const struct kbarman_source kbarman_source_pmu;
 
-/*
- * Number of counters that could not be read, at an overflow or for a sample without PC, since the
- * start. Their values in these samples are ~0. KBARMAN_MISSED_COUNTER in the stats. Context: any.
- */
-u64 kbarman_pmu_unreadable(const struct kbarman_session *session);
-
 #endif /* KBARMAN_PMU_H */

@@ -79,9 +79,6 @@ void kbarman_session_abandon(struct kbarman_session *session, struct file *file)
 void kbarman_clocks_hold(void);
 void kbarman_clocks_release(void);
 
-/* Stop it if it runs. Context: task, session's lock held. */
-void kbarman_session_stop_locked(struct kbarman_session *session);
-
 /*
  * The current capture with a reference, or NULL if none is configured. Context: task, with or
  * without mmap_lock and the session's lock.

@@ -17,7 +17,6 @@
 #include "capture/users.h"
 #include "maps/probes.h"
 #include "pmu/cpu.h"
-#include "pmu/pmu.h"
 #include "pmu/turns.h"
 #include "ring/clock.h"
 #include "session.h"
@@ -214,6 +213,8 @@ void kbarman_session_fill_stats(struct kbarman_stats *stats, struct kbarman_sess
 		if (!ring)
 			continue;
 		stats_add_ring(stats, session, ring);
+		stats->missed[KBARMAN_MISSED_COUNTER] +=
+			kbarman_counted(&per_cpu_ptr(session->each, cpu)->counters.unreadable);
 		stats->online += session_records(session, cpu);
 	}
 	stats->oldest = 0;
@@ -234,9 +235,8 @@ int kbarman_session_stats(struct kbarman_session *session, u32 cpu, struct kbarm
 		stats_add_ring(stats, session, ring);
 		stats->online = session_records(session, cpu);
 	} else {
-		kbarman_session_fill_stats(stats, session);
 		kbarman_header_stats(session->capture, stats);
-		stats->missed[KBARMAN_MISSED_COUNTER] += kbarman_pmu_unreadable(session);
+		kbarman_session_fill_stats(stats, session);
 	}
 	error = 0;
 out:

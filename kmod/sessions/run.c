@@ -198,7 +198,8 @@ out:
 	return error;
 }
 
-void kbarman_session_stop_locked(struct kbarman_session *session)
+/* Stop it if it runs. */
+static void session_stop_locked(struct kbarman_session *session)
 {
 	lockdep_assert_held(&session->lock);
 	if (!session->running)
@@ -231,7 +232,7 @@ void kbarman_session_abandon(struct kbarman_session *session, struct file *file)
 {
 	mutex_lock(&session->lock);
 	if (session->owner == file) {
-		kbarman_session_stop_locked(session);
+		session_stop_locked(session);
 		session->owner = NULL;
 	}
 	mutex_unlock(&session->lock);
@@ -243,7 +244,7 @@ int kbarman_session_stop(struct kbarman_session *session, struct file *file)
 
 	if (error)
 		return error;
-	kbarman_session_stop_locked(session);
+	session_stop_locked(session);
 	mutex_unlock(&session->lock);
 	return 0;
 }
