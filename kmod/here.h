@@ -42,7 +42,10 @@ static __always_inline bool kbarman_wants(const struct kbarman_session *session,
 	return likely(!tasks) || test_bit(task_id, tasks);
 }
 
-/* In what a probe runs: a task, or what interrupts tasks. @task_id is the task that runs. An NMI counts as an interrupt. Context: any. */
+/*
+ * In what a probe runs: a task, or what interrupts tasks. @task_id is the task that runs. An NMI
+ * counts as an interrupt. Context: any.
+ */
 static __always_inline enum bm_kbarman_context kbarman_context(u32 task_id)
 {
 	if (likely(in_task() && task_id))

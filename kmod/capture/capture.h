@@ -104,8 +104,8 @@ static inline u32 *kbarman_task_count(struct kbarman_capture *capture)
 	return capture->header + capture->layout.tasks;
 }
 
-static inline struct bm_protocol_header_task_info *kbarman_task_row(struct kbarman_capture *capture,
-								    u32 row)
+static inline struct bm_protocol_header_task_info *
+kbarman_task_row(struct kbarman_capture *capture, u32 row)
 {
 	return (struct bm_protocol_header_task_info *)(kbarman_task_count(capture) + 1) + row;
 }
@@ -115,8 +115,8 @@ static inline u32 *kbarman_map_count(struct kbarman_capture *capture)
 	return capture->header + capture->layout.maps;
 }
 
-static inline struct bm_protocol_header_mmap_layout *kbarman_map_row(struct kbarman_capture *capture,
-								     u32 row)
+static inline struct bm_protocol_header_mmap_layout *
+kbarman_map_row(struct kbarman_capture *capture, u32 row)
 {
 	return (struct bm_protocol_header_mmap_layout *)(kbarman_map_count(capture) + 1) + row;
 }

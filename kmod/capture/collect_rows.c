@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The rows of tasks, and of mappings of which the time is over; and which of them records still refer
- * to.
+ * The rows of tasks, and of mappings of which the time is over; and which of them records still
+ * refer to.
  */
 #include <linux/math64.h>
 #include <linux/pid.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The collector of a capture, for the files that it consists of: collect_rows.c lists rows, finds those
- * whose time is over, and those of them that a ring needs; collect.c makes rings give way, and
- * empties the others.
+ * The collector of a capture, for the files that it consists of: collect_rows.c lists rows, finds
+ * those whose time is over, and those of them that a ring needs; collect.c makes rings give way,
+ * and empties the others.
  *
  * Context of all functions: the collector's worker.
  */

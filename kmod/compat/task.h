@@ -21,8 +21,8 @@ static inline unsigned int kbarman_task_state(const struct task_struct *task)
 #endif
 
 /*
- * The arguments of a probe of sched_switch, and the state of the previous task. 5.18 gives the value
- * on which __schedule() decided; prev->__state may have changed since.
+ * The arguments of a probe of sched_switch, and the state of the previous task. 5.18 gives the
+ * value on which __schedule() decided; prev->__state may have changed since.
  */
 #ifdef KBARMAN_HAVE_SWITCH_PREV_STATE
 #define KBARMAN_SWITCH_ARGUMENTS	void *data, bool preempt, struct task_struct *prev, \
