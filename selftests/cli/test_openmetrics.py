@@ -561,13 +561,17 @@ def a_file_that_can_t_be_written_is_tried_again(tmp):
     with subprocess.Popen([tap.KBARMAN, "push", "--openmetrics", path, "--interval", "0.1", "--no-sandbox"],
                           env=recorder.fake(), stderr=subprocess.PIPE, text=True) as process:
         wait_for("file", lambda: os.path.exists(path))
-        shutil.rmtree(folder)
-        time.sleep(0.5)
+        def is_gone():      # while it writes there
+            shutil.rmtree(folder, ignore_errors=True)
+            return not os.path.exists(folder)
+
+        wait_for("folder that is gone", is_gone)
+        while "can't write" not in (line := process.stderr.readline()):
+            assert line, "it ended"
         os.mkdir(folder)
         wait_for("file", lambda: os.path.exists(path))
         process.terminate()
         assert process.wait(tap.HANG) == 1
-        assert "can't write" in process.stderr.read()
 
 
 def without_a_module_it_is_said(tmp):  # pylint: disable=unused-argument
