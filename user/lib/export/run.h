@@ -21,7 +21,6 @@
 enum kb_uses {
 	KB_USES_STACKS		= 1U << 0,
 	KB_USES_ADDRESSES	= 1U << 1,	/* frames of the stacks are addresses, not symbols */
-	KB_USES_TASKS		= 1U << 2,
 	KB_USES_PAIRS		= 1U << 2,	/* wakeups and handlers */
 	KB_USES_MOVES		= 1U << 3,	/* which CPU a migrated task leaves */
 	KB_USES_READ		= 1U << 4,
