@@ -23,6 +23,7 @@ ROOT = os.path.normpath(os.path.join(HERE, "..", ".."))
 ELSEWHERE = {       # the beginning of a command: where it is done
     "apt-get install ": "selftests/package/test.sh", "modprobe kbarman": "selftests/package/boot.sh",
     "systemctl enable --now kbarmand": "selftests/package/inside.sh", "kbarmand --status": "selftests/package/inside.sh",
+    "systemctl enable --now kbarman-push": "selftests/package/inside.sh",
     "for c in": "selftests/cli/test_push.py", "kbarman push --otlp": "selftests/cli/test_push.py",
     "case $? in": "selftests/cli/test_push.py", "done": "selftests/cli/test_push.py",
     "kbarman merge: ": "selftests/cli/test_merge_machines.py",      # what it says

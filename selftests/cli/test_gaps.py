@@ -63,7 +63,7 @@ def a_task_ran_until_the_first_record_was_lost(tmp):
 
 def a_gap_that_says_nothing_begins_with_the_last_record(tmp):
     path = save(tmp, (5,))
-    assert slices(path) == [("lost", 1, 10, None, None), ("run", 11, 12, 8, None)], slices(path)
+    assert slices(path) == [("lost", 1, 10, None, "unknown"), ("run", 11, 12, 8, None)], slices(path)
     assert ran(path).get(7, 0) == 0, ran(path)
 
 

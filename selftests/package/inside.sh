@@ -196,7 +196,7 @@ the_captures_of_the_agent_are_sent_by_a_service_of_another_user() {
 		echo OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318
 		echo 'KBARMAN_PUSH_OPTIONS=--retry 0'
 	} >/etc/default/kbarman-push
-	if ! { systemctl start kbarman-push && until_true nr_spooled 1; }; then
+	if ! { systemctl enable --now kbarman-push && until_true nr_spooled 1; }; then
 		journalctl --no-pager -n 20 -u kbarman-push
 		return 1
 	fi
@@ -208,7 +208,7 @@ the_captures_of_the_agent_are_sent_by_a_service_of_another_user() {
 	collector_answers
 	sent=$?
 	[ $sent = 0 ] || journalctl --no-pager -n 20 -u kbarman-push
-	systemctl stop kbarman-push
+	systemctl disable --now kbarman-push
 	kill $collector
 	return $sent
 }
