@@ -186,7 +186,7 @@ static enum push_fate send_once(struct push_sender *sender, const char *url,
 				const struct push_request *request, char why[PUSH_WHY],
 				int64_t *retry_after_ms)
 {
-	struct push_reply reply;
+	struct push_reply reply = { 0 };
 
 	*retry_after_ms = 0;
 	(sender->grpc ? call : post)(sender, url, request, &reply);

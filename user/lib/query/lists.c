@@ -7,7 +7,7 @@
 struct list {
 	const struct query_columns *is;
 	uint32_t (*count)(struct query_file *file);
-	void (*column)(struct query_file *file, struct sqlite3_context *context, uint32_t row, int i);
+	void (*put)(struct query_file *file, struct sqlite3_context *context, uint32_t row, int i);
 };
 
 static void put_file(const struct query_file *file, struct sqlite3_context *context)
@@ -301,7 +301,7 @@ static int column(struct sql_cursor *base, struct sqlite3_context *context, int 
 {
 	const struct query_cursor *cursor = (const struct query_cursor *)base;
 
-	list_of(cursor)->column(query_file_of(cursor), context, (uint32_t)cursor->row,
+	list_of(cursor)->put(query_file_of(cursor), context, (uint32_t)cursor->row,
 				i + QUERY_COMMONS);
 	return SQL_OK;
 }
