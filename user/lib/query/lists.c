@@ -7,7 +7,7 @@
 struct list {
 	const struct query_columns *is;
 	uint32_t (*count)(struct query_file *file);
-	void (*put)(struct query_file *file, struct sqlite3_context *context, uint32_t row, int i);
+	void (*column)(struct query_file *file, struct sqlite3_context *context, uint32_t row, int i);
 };
 
 static void put_file(const struct query_file *file, struct sqlite3_context *context)
@@ -300,9 +300,9 @@ static int step(struct query_cursor *base, struct kb_error *err)
 static int column(struct sql_cursor *base, struct sqlite3_context *context, int i)
 {
 	const struct query_cursor *cursor = (const struct query_cursor *)base;
+	const struct list *list = list_of(cursor);
 
-	list_of(cursor)->put(query_file_of(cursor), context, (uint32_t)cursor->row,
-				i + QUERY_COMMONS);
+	list->column(query_file_of(cursor), context, (uint32_t)cursor->row, i + QUERY_COMMONS);
 	return SQL_OK;
 }
 
