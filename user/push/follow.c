@@ -22,11 +22,11 @@
 #include "base/io/create.h"
 #include "cli/base/cli.h"
 #include "push/follow.h"
+#include "push/request.h"
 
 #define NOTES		"followed"
 #define SUFFIX		".cap"
 #define PAUSE_S		60	/* after which the folder is looked at, and the spool sent, in any case */
-#define STATUS_KEPT	3	/* of a process that left something in the spool */
 
 struct state {
 	const struct push_follow *follow;
@@ -180,7 +180,7 @@ static void send_capture(struct state *state, const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s", state->follow->folder, name);
 	status = send_in_process(state, path, !state->kept);
-	state->kept = status == STATUS_KEPT;
+	state->kept = status == PUSH_STATUS_KEPT;
 	if (stop && status == CLI_IMPOSSIBLE)
 		return;
 	set_done(state, name);
@@ -229,7 +229,7 @@ static void go_on(struct state *state)
 	while (!stop) {
 		watch(state);
 		if (state->kept && kb_clock_ms() >= next) {
-			state->kept = send_in_process(state, NULL, false) == STATUS_KEPT;
+			state->kept = send_in_process(state, NULL, false) == PUSH_STATUS_KEPT;
 			next = kb_clock_ms() + PAUSE_S * 1000;
 		}
 		send_folder(state);
@@ -251,7 +251,7 @@ int push_follow(const struct push_follow *follow)
 	catch_signals(&state);
 	/* this makes the folder of the spool, and shows that all is there to send */
 	status = send_in_process(&state, NULL, false);
-	state.kept = status == STATUS_KEPT;
+	state.kept = status == PUSH_STATUS_KEPT;
 	status = status == CLI_IMPOSSIBLE ? status : begin_notes(&state);
 	if (!status)
 		go_on(&state);

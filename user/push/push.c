@@ -40,7 +40,6 @@
 #define TIMEOUT_S	30
 #define SUM_MAX		128	/* bytes of a sum as text */
 #define REFUSALS_MAX	8	/* after which the newest request shows whether any is taken */
-#define STATUS_KEPT	3	/* what was not sent is in the spool, and nothing is lost */
 
 enum {
 	OPTION_OTLP = 256, OPTION_PPROF, OPTION_SPOOL, OPTION_SPOOL_SIZE, OPTION_SPOOL_ONLY,
@@ -834,7 +833,7 @@ static int tell(const struct push *p)
 	bad |= say_sum("lost", &p->lost, p->spool_path ? "" : "; --spool DIR would have kept them");
 	bad |= say_sum("lost", &p->spool.dropped, "; they were the oldest ones in the full spool");
 	bad |= p->spool.damaged || p->sender.rejected;
-	return bad ? CLI_DAMAGED : later || p->spool.left ? STATUS_KEPT : CLI_OK;
+	return bad ? CLI_DAMAGED : later || p->spool.left ? PUSH_STATUS_KEPT : CLI_OK;
 }
 
 static int send_all(struct push *p, struct push_encoder *encoder)
@@ -864,7 +863,7 @@ static int send_all(struct push *p, struct push_encoder *encoder)
 		lose_refused(p);
 	told = tell(p);
 	/* what could not be read is worse than what is kept */
-	return status && told == STATUS_KEPT ? status : status > told ? status : told;
+	return status && told == PUSH_STATUS_KEPT ? status : status > told ? status : told;
 }
 
 static int open_sender(struct push *p)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #define PUSH_BYTES_MAX	(256U << 20)	/* of a request */
+#define PUSH_STATUS_KEPT	3	/* exit status: what was not sent is in the spool, and nothing is lost */
 
 /* What a request holds. The time of pprof's waits is not known: 0. */
 struct push_counts {
