@@ -244,21 +244,6 @@ TEST_F(cores, what_is_not_optional_does_not_start)
 	EXPECT_EQ(0, s.cpu);
 }
 
-struct recording {
-	struct kbarman_query query;
-	struct kbarman_stats stats;
-	struct kbarman_clock clock;
-};
-
-static struct recording recording_of(int fd)
-{
-	struct recording r = { .query = query(fd), .stats = stats(fd, KBARMAN_CPU_ALL),
-			       .clock = clocks(fd) };
-
-	r.clock.now = r.clock.start;
-	return r;
-}
-
 /* However many events are created before one is refused, on whichever CPU. */
 TEST_F(cores, a_start_that_fails_on_a_later_cpu_leaves_the_former_recording)
 {

@@ -248,6 +248,22 @@ static inline struct kbarman_clock clocks(int fd)
 	return c;
 }
 
+/* What the calls say of a recording, without the time of now: two are equal if nothing has changed. */
+struct recording {
+	struct kbarman_query query;
+	struct kbarman_stats stats;
+	struct kbarman_clock clock;
+};
+
+static inline struct recording recording_of(int fd)
+{
+	struct recording r = { .query = query(fd), .stats = stats(fd, KBARMAN_CPU_ALL),
+			       .clock = clocks(fd) };
+
+	r.clock.now = r.clock.start;
+	return r;
+}
+
 static inline const void *try_map(int fd, const struct kbarman_query *q, uint32_t cpu)
 {
 	return mmap(NULL, q->map_bytes, PROT_READ, MAP_SHARED, fd, cpu * q->map_stride);

@@ -211,21 +211,6 @@ TEST(configure_that_fails_leaves_the_former_session)
 
 /* ---- a start that fails ---- */
 
-struct recording {
-	struct kbarman_query query;
-	struct kbarman_stats stats;
-	struct kbarman_clock clock;
-};
-
-static struct recording recording_of(int fd)
-{
-	struct recording r = { .query = query(fd), .stats = stats(fd, KBARMAN_CPU_ALL),
-			       .clock = clocks(fd) };
-
-	r.clock.now = r.clock.start;
-	return r;
-}
-
 TEST(start_without_a_cpu_leaves_the_former_recording)
 {
 	struct kbarman_configure c = of_one_cpu(256 * KIB);
