@@ -190,12 +190,13 @@ collector_answers() {
 	systemctl restart kbarman-push && until_true nr_spooled 0
 }
 
-# As docs/fleet.md says: without a collector they are kept, and sent when it is there.
+# As docs/fleet.md says: without a collector they are kept, and sent when it is there. Samples are what is sent.
 the_captures_of_the_agent_are_sent_by_a_service_of_another_user() {
 	{
 		echo OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318
 		echo 'KBARMAN_PUSH_OPTIONS=--retry 0'
 	} >/etc/default/kbarman-push
+	sed -i 's/^file_time = .*/&\nsample = 49/' /etc/kbarman/kbarmand.conf && systemctl reload kbarmand || return
 	if ! { systemctl enable --now kbarman-push && until_true nr_spooled 1; }; then
 		journalctl --no-pager -n 20 -u kbarman-push
 		return 1
