@@ -68,24 +68,11 @@ def a_recorder_that_runs_is_found(tmp):
     assert flight(tmp, "status").wait() == 1
 
 
-# The child that decodes files begins with this call, before it closes what it has of the recorder.
-LATE_CHILD = """
-#include <stdlib.h>
-#include <unistd.h>
-int setsid(void)
-{
-	close(creat(getenv("CHILD_IS_THERE"), 0600));
-	while (!access(getenv("CHILD_WAITS"), F_OK))
-		usleep(10000);
-	return 0;
-}
-"""
-
-
 def a_recorder_can_begin_while_a_child_of_the_last_one_still_ends(tmp):
     waits, there, pid_file = (os.path.join(tmp, name) for name in ("waits", "there", "kbarman-flight.pid"))
     open(waits, "wb").close()
-    late = preload.build(tmp, "late", LATE_CHILD)
+    late = preload.build(tmp, "late", preload.late("setsid(void)"))
+    # the child that decodes files begins so, before it closes what it has of the recorder
     first = flight(tmp, "run", output=subprocess.DEVNULL, FAKE_RATE=1, CHILD_WAITS=waits,
                    CHILD_IS_THERE=there, LD_PRELOAD=f"{recorder.FAKE}:{late}")
     try:

@@ -16,6 +16,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+import preload
 import tap
 from capture import Capture
 
@@ -498,6 +499,24 @@ def two_recorders_do_not_write_one_file(tmp):
     assert not os.path.exists(os.path.join(tmp, "ran"))
     whole(tmp)
     assert record(tmp, "true").returncode == 0
+
+
+def a_recorder_can_begin_while_a_child_of_the_last_one_still_ends(tmp):
+    waits, there = (os.path.join(tmp, name) for name in ("waits", "there"))
+    open(waits, "wb").close()
+    # what saves the symbols of a snapshot is executed so
+    late = preload.build(tmp, "late", preload.late("execl(const char *path, const char *arg, ...)"))
+    env = fake(CHILD_WAITS=waits, CHILD_IS_THERE=there)
+    with subprocess.Popen([tap.KBARMAN, "record", "-a", "--mode", "overwrite"], cwd=tmp,
+                          env={**env, "LD_PRELOAD": f"{FAKE}:{late}"}) as first:
+        tap.wait_for_handler(first.pid, signal.SIGUSR1)
+        first.send_signal(signal.SIGUSR1)
+        tap.until(lambda: os.path.exists(there), "the child")
+        first.kill()
+        first.wait()
+        second = record(tmp, "true")
+    os.unlink(waits)
+    assert second.returncode == 0, second
 
 
 def a_failure_under_way_keeps_what_was_recorded(tmp):

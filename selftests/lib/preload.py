@@ -16,6 +16,21 @@ void *dlopen(const char *name, int flags)
 """
 
 
+def late(call):
+    """The source of a `call` that tells that it was made, and then waits while a file is there."""
+    return f"""
+#include <stdlib.h>
+#include <unistd.h>
+int {call}
+{{
+	close(creat(getenv("CHILD_IS_THERE"), 0600));
+	while (!access(getenv("CHILD_WAITS"), F_OK))
+		usleep(10000);
+	return 0;
+}}
+"""
+
+
 def build(directory, name, source):
     """Compiles the C of `source`. Returns the path of the library."""
     path = os.path.join(directory, name + ".so")

@@ -49,10 +49,10 @@ static int open_alone(const char *path)
 	if (fd < 0)
 		return fd;
 	/*
-	 * The lock is that of the descriptor, which the decoder and the command do not have: they are forked
-	 * before. A file system without locks takes one recorder's word for it.
+	 * The lock is that of the process: children that still have the descriptor when the recorder ends
+	 * do not hold it. A file system without locks takes one recorder's word for it.
 	 */
-	if (fcntl(fd, F_OFD_SETLK, &lock) && (errno == EAGAIN || errno == EACCES))
+	if (fcntl(fd, F_SETLK, &lock) && (errno == EAGAIN || errno == EACCES))
 		error = -EBUSY;
 	else if (fstat(fd, &opened) || stat(path, &there) || opened.st_ino != there.st_ino ||
 		 opened.st_dev != there.st_dev)
