@@ -22,7 +22,8 @@ static struct cpu {
 	struct ring_writer ring;
 	struct bm_datastore_header_data store;
 	uint32_t written;		/* number of the last record */
-	uint32_t seen;			/* ... that was given out */
+	uint32_t seen;			/* ... that was given out, */
+	uint64_t seen_at;		/* ... and its time; without any, when the test began */
 } cpus[CPUS];
 
 static uint64_t now;
@@ -132,7 +133,8 @@ static void take(struct found *found, const struct kb_followed *record, uint64_t
 	*last = record->timestamp;
 	found->whole &= mark > cpu->seen && mark <= cpu->written;
 	/* numbers that are missing are told, and what is told is missing */
-	found->told &= record->behind_gap == (mark != cpu->seen + 1);
+	found->told &= record->behind_gap == (mark != cpu->seen + 1) && record->gap_from == cpu->seen_at;
+	cpu->seen_at = record->timestamp;
 	found->gaps += record->behind_gap;
 	cpu->seen = mark;
 }
@@ -161,8 +163,9 @@ static void test_random(enum how how)
 	struct kb_follow *follow;
 	uint64_t last = 0, look, all = 0;
 
+	now += 1000;
 	for (unsigned int i = 0; i < CPUS; i++) {
-		cpus[i] = (struct cpu){ .written = 0 };
+		cpus[i] = (struct cpu){ .seen_at = now };
 		ring_writer_init(&cpus[i].ring, BYTES, true);
 		publish(&cpus[i]);
 	}

@@ -9,6 +9,7 @@
 
 #include "analysis/latency/late_waits.h"
 #include "analysis/latency/wakeups.h"
+#include "analysis/trace/parts.h"
 #include "trigger/detector.h"
 #include "trigger/moments.h"
 #include "trigger/pressure.h"
@@ -346,6 +347,27 @@ static void test_gaps(void)
 	kb_trace_close(trace);
 }
 
+/* A reader of rings tells of a loss whose reason and number nobody knows. */
+static void test_gaps_of_a_reader(void)
+{
+	const struct kb_event loss = { .type = KB_EVENT_CUSTOM_COUNTER, .core = 1, .timestamp = 8 * MS,
+		.custom_counter = { .value = 1, .begin = 2 * MS } };
+	const struct kb_walk *walk;
+	struct kb_trace *trace;
+	struct kb_error err;
+	struct made made;
+
+	begin(&made);
+	add_switch(&made, 0, 1 * MS, 1, true);
+	trace = finish(&made);
+	tap_ok(kb_trace_timeline(trace, &err) && kb_trace_next(trace, &walk, &err) == 1, "a_cpu_has_a_record");
+	walk = kb_trace_feed(trace, &loss);
+	tap_ok(walk->nr_slices == 1 && walk->slices[0].kind == KB_SLICE_LOST &&
+	       walk->slices[0].start == 2 * (int64_t)MS && walk->slices[0].end == 8 * (int64_t)MS,
+	       "another_one_lost_its_first_ones_since_it_was_followed");
+	kb_trace_close(trace);
+}
+
 /* ---- as reports ---- */
 
 struct counted {
@@ -512,6 +534,7 @@ int main(void)
 	test_marks(trace);
 	test_counters();
 	test_gaps();
+	test_gaps_of_a_reader();
 	test_as_reports();
 	test_tasks_that_ended();
 	test_moments();

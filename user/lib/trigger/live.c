@@ -181,7 +181,7 @@ static const struct kb_walk *tell_loss(struct kb_live *live)
 		.type = KB_EVENT_CUSTOM_COUNTER,
 		.core = live->record.cpu,
 		.timestamp = live->record.timestamp,
-		.custom_counter = { .counter = live->lost_series, .value = 1 },
+		.custom_counter = { .counter = live->lost_series, .value = 1, .begin = live->record.gap_from },
 	};
 
 	return kb_trace_feed(live->trace, &event);

@@ -186,7 +186,7 @@ static int64_t begin_of_gap(const struct kb_timeline *timeline, const struct cpu
 {
 	int64_t least = cpu->seen ? cpu->last : INT64_MIN, begin;
 
-	if (!event->custom_counter.lost)
+	if (!event->custom_counter.lost && !event->custom_counter.begin)
 		return cpu->seen ? cpu->last : now;
 	begin = kb_barman_ns(timeline->barman, event->custom_counter.begin);
 	begin = begin > least ? begin : least;

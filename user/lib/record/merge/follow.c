@@ -30,7 +30,7 @@ struct ring {
 	bool has_gap;			/* in front of the bytes at gap_at, which no queued record has */
 	size_t gap_at;
 	uint64_t timestamp;		/* of the record at `at`, if queued */
-	uint64_t last;			/* of the last one that was given out; 0: none */
+	uint64_t last;			/* of the last one that was given out; without any: not behind the first */
 	size_t block;			/* bytes of the record at `at`, if queued, */
 	bool behind_gap;		/* ... and whether the gap is in front of it */
 };
@@ -55,6 +55,7 @@ struct kb_follow {
 	size_t nr_queued;
 	uint32_t given;			/* the CPU of the record that was given out last; ~0: none */
 	int64_t found_ms;
+	uint64_t found;			/* now at that time */
 	bool begun;
 	struct kb_follow_stats stats;
 };
@@ -258,11 +259,12 @@ static int add_ring(struct kb_follow *follow, uint32_t cpu, struct kb_error *err
 	ring->next = follow->begun ? kb_mapped_read_offset(&ring->mapped, 0)
 			      : kb_mapped_write_offset(&ring->mapped, 0);
 	ring->end = ring->note = ring->next;
+	ring->last = follow->found;
 	return 0;
 }
 
 /* A CPU of the session has a ring as soon as the kernel has stats of it. */
-static int find_rings(struct kb_follow *follow, struct kb_error *err)
+static int find_rings(struct kb_follow *follow, uint64_t ticks, struct kb_error *err)
 {
 	int64_t now = kb_clock_ms();
 	int ret = 0;
@@ -270,6 +272,7 @@ static int find_rings(struct kb_follow *follow, struct kb_error *err)
 	if (follow->begun && now - follow->found_ms < FIND_MS)
 		return 0;
 	follow->found_ms = now;
+	follow->found = follow->begun ? follow->found : ticks;
 	for (uint32_t cpu = 0; cpu < follow->nr_cpus && !ret; cpu++) {
 		struct kbarman_stats stats;
 
@@ -280,12 +283,14 @@ static int find_rings(struct kb_follow *follow, struct kb_error *err)
 		if (follow->first == UINT32_MAX)
 			follow->first = cpu;
 	}
+	follow->found = ticks;
 	return ret;
 }
 
 int kb_follow_create(struct kb_follow **out, struct kb_device *device, struct kb_error *err)
 {
 	struct kb_follow *follow = calloc(1, sizeof(*follow));
+	struct kbarman_clock clock;
 	struct kbarman_query query;
 	int ret;
 
@@ -294,12 +299,12 @@ int kb_follow_create(struct kb_follow **out, struct kb_device *device, struct kb
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	follow->device = device;
 	follow->given = follow->first = UINT32_MAX;
-	ret = kb_device_query(device, &query, err);
+	ret = kb_device_query(device, &query, err) ?: kb_device_clock(device, &clock, err);
 	if (!ret) {
 		follow->nr_cpus = query.nr_cpus;
 		follow->rings = calloc((size_t)query.nr_cpus + 1, sizeof(*follow->rings));
 		follow->heap = calloc((size_t)query.nr_cpus + 1, sizeof(*follow->heap));
-		ret = follow->rings && follow->heap ? find_rings(follow, err) :
+		ret = follow->rings && follow->heap ? find_rings(follow, clock.now.timestamp, err) :
 		      kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	}
 	if (!ret && follow->first == UINT32_MAX)
@@ -346,11 +351,14 @@ int kb_follow_look(struct kb_follow *follow, uint64_t *now, struct kb_error *err
 {
 	struct kbarman_clock clock;
 	/* Read the clock first: records stamped later are newer. */
-	int ret = find_rings(follow, err) ?: kb_device_clock(follow->device, &clock, err);
+	int ret = kb_device_clock(follow->device, &clock, err);
 
 	if (ret)
 		return ret;
 	*now = clock.now.timestamp;
+	ret = find_rings(follow, *now, err);
+	if (ret)
+		return ret;
 	if (pass_given(follow))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	follow->stats.fill = 0;

@@ -30,7 +30,7 @@ struct kb_followed {
 	uint64_t timestamp;
 	uint32_t cpu;
 	bool behind_gap;		/* records are missing in front of it: */
-	uint64_t gap_from;		/* ... since that time; 0: since the begin */
+	uint64_t gap_from;		/* ... since that time, of a record or of a look */
 };
 
 /*
