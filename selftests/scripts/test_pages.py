@@ -50,10 +50,6 @@ def costs(which):
     return found
 
 
-def number(text):
-    return int(text.replace(",", ""))
-
-
 def costs_beside_others_are_the_same_in_the_manual(tmp):
     page, switch = manual("kbarman-perf.7"), costs("switch")
     cell, = row(read("docs/costs.md"), "bytes a switch")
@@ -148,15 +144,49 @@ def kernels_are_those_that_scripts_know(tmp):
     assert rows == targets, rows ^ targets
 
 
+WORDS_OF = {8: "eight", 16: "sixteen"}
+# A number of the source, and where pages say it: {} is the number, {w} the number as a word.
+LIMITS = (
+    ("kmod/sessions/sessions.c", r"sessions_most = (\d+);",
+     {"docs/limits.md": "Up to {w} recordings", "NEWS": "Up to {w} sessions", "SECURITY.md": "Up to {w} exist",
+      "user/man/kbarmand.conf.5": "for each session: one to {w}"}),
+    ("kmod/sessions/configure.c", r"DEFAULT_TASKS\s+(\d+)",
+     {"docs/limits.md": "has room for {} tasks", "user/man/kbarmand.conf.5": "Rows for tasks (default {})",
+      "user/man/kbarman-record.1": "Default: {}, or 16 for each CPU"}),
+    ("kmod/sessions/configure.c", r"DEFAULT_MAPS\s+(\d+)", {"docs/limits.md": "and {} mappings of code"}),
+    ("kmod/maps/space.h", r"KBARMAN_MAX_BYTES\s+\((\d+)U << 20\)",
+     {"docs/limits.md": "remembers {} MiB of mappings", "SECURITY.md": "at most {} MiB of mappings",
+      "user/man/kbarman-unknown.7": "remembers {} MiB of mappings"}),
+    ("kmod/maps/space.h", r"KBARMAN_MAX_MAPPINGS\s+(\d+)",
+     {"docs/limits.md": "and {} of one process", "user/man/kbarman-unknown.7": "and {} of one process"}),
+    ("kmod/maps/queue.h", r"KBARMAN_QUEUE_SIZE\s+(\d+)U", {"SECURITY.md": "at most half of {}."}),
+    ("kmod/uapi/kbarman.h", r"KBARMAN_MARK_RATE\s+(\d+)",
+     {"SECURITY.md": "at most {} marks a second", "user/include/kbarman/mark.h": "may write {} marks a second"}),
+    ("selftests/vm/uninterrupted.py", r"MOST = (\d+)",
+     {"SECURITY.md": "executes at most {} instructions", "docs/testing/instructions.md": "none may take more than {};"}),
+    ("user/lib/record/device/annotate_server.c", r"CLIENTS_MAX\s+(\d+)",
+     {"SECURITY.md": "at most {} connections", "user/man/kbarman-record.1": "may be {} connections"}),
+    ("user/lib/record/recorder/waits.c", r"WAITING_MAX\s+\(\(size_t\)(\d+) << 20\)",
+     {"user/man/kbarman-record.1": "up to {} MiB of them"}),
+)
+
+
 def limits_are_those_of_the_source(tmp):
-    most = int(re.search(r"sessions_most = (\d+);", read("kmod/sessions/sessions.c"))[1])
-    words = {8: "eight", 16: "sixteen"}
-    for page in "docs/limits.md", "NEWS":
-        assert f"Up to {words[most]} " in read(page), page
-    agent = re.search(r"Rows for tasks \(default (\d+)\)", read("user/man/kbarmand.conf.5"))[1]
-    record = re.search(r"^Default: (\d+), or 16 for each CPU", read("user/man/kbarman-record.1"), re.M)[1]
-    limits = re.search(r"has room for ([\d,]+) tasks", read("docs/limits.md"))[1]
-    assert int(agent) == int(record) == number(limits), (agent, record, limits)
+    for path, pattern, places in LIMITS:
+        most = int(re.search(pattern, read(path))[1])
+        for page, text in places.items():
+            said = " ".join((manual(os.path.basename(page)) if "/man/" in page else read(page)).replace("\n *", "\n")
+                            .split())
+            assert any(text.format(number, w=WORDS_OF.get(most)) in said for number in (most, f"{most:,}")), \
+                (path, most, page, text)
+
+
+def what_waits_for_a_disk_is_the_same_everywhere(tmp):
+    source = read("user/lib/base/io/behind.c")
+    kib = re.search(r"PIECE_BYTES\s+\(\(size_t\)(\d+) << 10\)", source)[1]
+    mib = int(re.search(r"PIECES_MAX\s+(\d+)U", source)[1]) * int(kib) >> 10
+    assert f"up to {mib} MiB wait in memory" in " ".join(read("docs/limits.md").split()), mib
+    assert f"A writer thread buffers up to {mib} MiB." in manual("kbarman-record.1"), mib
 
 
 def pages():
