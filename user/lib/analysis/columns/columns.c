@@ -80,6 +80,12 @@ void kb_columns_destroy(struct kb_columns *columns)
 	free(columns);
 }
 
+void kb_columns_watch(struct kb_columns *columns, kb_columns_watcher watch, void *context)
+{
+	columns->watch = watch;
+	columns->watch_context = context;
+}
+
 /* ---- the tables that are not of records ---- */
 
 static void put_string(struct kb_columns_part *part, struct kb_part_table *table, unsigned int at,
@@ -299,6 +305,8 @@ static int fill_part(struct kb_columns *columns, uint64_t records, uint64_t byte
 			break;
 		}
 		ret = kb_columns_fill(columns, walk);
+		if (kb_unlikely(columns->watch) && !ret)
+			ret = columns->watch(columns->watch_context, walk);
 	}
 	if (ret || part->failed)
 		return kb_error_set(err, ret ? ret : -ENOMEM, KB_NO_OFFSET,

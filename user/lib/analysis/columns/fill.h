@@ -11,6 +11,9 @@
 
 #define KB_STATE_WORDS	256U
 
+/* Gets each record after its rows are in the part. Returns 0 or a negative errno. */
+typedef int (*kb_columns_watcher)(void *context, const struct kb_walk *walk);
+
 /* What reads a capture into parts. */
 struct kb_columns {
 	struct kb_trace *trace;
@@ -21,11 +24,16 @@ struct kb_columns {
 	struct kb_error damage;
 	struct kb_names *names;		/* if counters are wanted */
 	struct kb_handlers handlers;	/* begun if wanted */
+	kb_columns_watcher watch;	/* NULL: nobody */
+	void *watch_context;
 	struct kb_table frames;		/* of each row: its key; its number is that of the frame */
 	struct kb_table handler_names;	/* of handlers: the same */
 	uint8_t state_words[KB_STATE_WORDS];	/* of each state: 1 + the number of its word;
 					 * 0: not asked for yet */
 };
+
+/* From the next record on, call @watch. For who needs more of records than their rows. */
+void kb_columns_watch(struct kb_columns *columns, kb_columns_watcher watch, void *context);
 
 /* Add the rows of the record of @walk to the part. Returns 0 or a negative errno. */
 int kb_columns_fill(struct kb_columns *columns, const struct kb_walk *walk);

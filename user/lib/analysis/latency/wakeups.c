@@ -400,7 +400,8 @@ static int feed_waking(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 	if (!task->key || (task->state == TASK_PREEMPTED &&
 			   !kb_gaps_overlap(wakeups->parts.gaps, task->since, walk->ns)))
 		return 0;
-	task->waker = kb_waker(wakeups->parts.tiles, event);
+	if (wakeups->parts.tiles)
+		task->waker = kb_waker(wakeups->parts.tiles, event);
 	task->waker_core = event->core;
 	task->interrupted = event->task_id;
 	task->is_new = event->custom_counter.what == KB_WHAT_WAKING_NEW;

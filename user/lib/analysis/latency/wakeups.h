@@ -31,7 +31,7 @@ typedef int (*kb_off_take)(void *context, const struct kb_off *off);
 /* What is read elsewhere; all of it must live as long as the waits. */
 struct kb_wakeups_parts {
 	const struct kb_wanted *wanted;
-	const struct kb_tiles *tiles;
+	const struct kb_tiles *tiles;		/* NULL: who woke a task is not told */
 	const struct kb_history *history;	/* NULL: what ran meanwhile is not told */
 	const struct kb_gaps *gaps;
 	kb_late_take take;		/* NULL: the waits go to the tables */

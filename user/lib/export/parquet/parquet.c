@@ -12,6 +12,7 @@
 
 #include <kbarman/columns.h>
 
+#include "analysis/columns/fill.h"
 #include "base/array.h"
 #include "export/list.h"
 #include "export/parquet/files.h"
@@ -187,9 +188,10 @@ static int add_part(struct writing *w, const struct kb_columns_part *part)
 	int ret = 0;
 
 	kb_parquet_fill_names(&w->fill, part);
-	if (w->fill.no_memory || kb_parquet_waits_feed(&w->waits, part))
+	if (w->fill.no_memory)
 		return out_of_memory(w->err);
 	w->fill.waits = w->waits.ns;
+	w->waits.nr = 0;
 	w->fill.records += kb_columns_records(part);
 	for (uint32_t i = 0; i < kb_nr_parquet_tables && !ret; i++)
 		if (!is_last(&kb_parquet_tables[i]))
@@ -220,7 +222,7 @@ static char *wanted_tables(void)
 
 	if (kb_out_memory(&out))
 		return NULL;
-	kb_out_printf(out, KB_PARQUET_FILL_TABLES " " KB_PARQUET_WAITS_TABLES);
+	kb_out_printf(out, KB_PARQUET_FILL_TABLES);
 	for (uint32_t i = 0; i < kb_nr_parquet_tables; i++) {
 		const struct kb_parquet_table *table = &kb_parquet_tables[i];
 
@@ -286,10 +288,12 @@ static int read_all(struct writing *w, struct kb_trace *trace)
 	if (!wanted)
 		return out_of_memory(w->err);
 	options.tables = wanted;
-	ret = kb_columns_create(&columns, trace, &options, w->err);
+	ret = kb_parquet_waits_begin(&w->waits, trace, w->err) ?:
+	      kb_columns_create(&columns, trace, &options, w->err);
 	free(wanted);
 	if (ret)
 		return ret;
+	kb_columns_watch(columns, kb_parquet_waits_feed, &w->waits);
 	damaged = add_parts(w, trace, columns);
 	kb_columns_destroy(columns);
 	if (damaged < 0)
@@ -369,7 +373,6 @@ static int export_parquet(struct kb_trace *trace, const struct kb_export_options
 	int ret;
 
 	kb_parquet_fill_init(&w.fill);
-	kb_parquet_waits_init(&w.waits);
 	if (!options->directory)
 		ret = kb_error_set(err, -EINVAL, KB_NO_OFFSET, "parquet needs a directory");
 	else if (options->filter)

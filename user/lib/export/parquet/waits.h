@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* How long a task waited for a CPU: from its wakeup, or from when it was preempted, until it ran. */
+/*
+ * How long a task waited for a CPU: from its wakeup, or from when it was preempted, until it ran.
+ * These are the waits of kbarman/latency.h, so that Parquet has those of the reports and of SQL.
+ */
 #ifndef KB_LIB_EXPORT_PARQUET_WAITS_H
 #define KB_LIB_EXPORT_PARQUET_WAITS_H
 
-#include <kbarman/columns.h>
-
-#include "base/table.h"
+#include "analysis/latency/wakeups.h"
 
 struct kb_parquet_waits {
-	struct kb_table ready;	/* by task: since when it could run */
+	struct kb_wanted wanted;
+	struct kb_gaps gaps;
+	struct kb_wakeups *wakeups;
 	int64_t *ns;		/* by switch of the part: what the next task waited; -1: not known */
-	size_t max;
+	size_t nr, max;
 };
 
-void kb_parquet_waits_init(struct kb_parquet_waits *waits);
+/*
+ * Begin with @trace, which is where it begins again then. Call release() in any case. Returns 0 or a
+ * negative errno.
+ */
+int kb_parquet_waits_begin(struct kb_parquet_waits *waits, struct kb_trace *trace, struct kb_error *err);
 void kb_parquet_waits_release(struct kb_parquet_waits *waits);
 
-/* Fill waits->ns for the switches of @part, the part behind the one before. Returns 0 or -ENOMEM. */
-int kb_parquet_waits_feed(struct kb_parquet_waits *waits, const struct kb_columns_part *part);
-
-#define KB_PARQUET_WAITS_TABLES	\
-	"switches.ns switches.cpu switches.known switches.tid switches.blocked switches.next_tid gaps " \
-	"wakeups.ns wakeups.woken_tid"
+/* Take a record of the part; for kb_columns_watch(): @context is the waits. Returns 0 or -ENOMEM. */
+int kb_parquet_waits_feed(void *context, const struct kb_walk *walk);
 
 #endif
