@@ -84,7 +84,7 @@ def is_time(chosen, ns):
 
 def is_wanted(chosen, line):
     tasks = [{key: line.get(prefix + key) for key in ("task", "pid", "tid")}
-             for prefix in ("", "next_", "about_")]
+             for prefix in ("", "next_", "woken_", "moved_")]
     return (chosen.cpus is None or line["cpu"] in chosen.cpus) and is_time(chosen, line["at_ns"]) and \
         (chosen.task is None or chosen.task in [task["task"] for task in tasks]) and \
         (chosen.tid is None or any(chosen.tid in (task["pid"], task["tid"]) for task in tasks))

@@ -285,6 +285,8 @@ QUESTIONS = [
      "SELECT cpu, lost_ns FROM report_cpu WHERE lost_ns"),
     ("spf", "SELECT cpu, reason, sum(records) FROM gaps GROUP BY cpu, reason"),
     ("spf", "SELECT woken_tid, woken_task, count(*), sum(new) FROM wakeups GROUP BY 1, 2"),
+    ("spfj", "SELECT woken_tid, woken_task, woken_cpu, count(*) FROM wakeups GROUP BY 1, 2, 3"),
+    ("sj", "SELECT moved_tid, moved_pid, moved_task, to_cpu, count(*) FROM migrations GROUP BY 1, 2, 3, 4"),
     ("spfj", "SELECT task, count(*) FROM wakeups GROUP BY task"),
     ("spf", "SELECT context, woken_cpu, count(*) FROM wakeups GROUP BY 1, 2"),
     ("spfj", "SELECT kind, id, handler, count(*), sum(own_ns), max(own_ns) FROM interrupts GROUP BY 1, 2, 3",

@@ -268,14 +268,6 @@ static void put_counter(struct script *script, struct kb_json *json, const struc
 
 /* ---- what values of kbarman's own series are about ---- */
 
-static void put_about_task(struct script *script, const struct kb_event *event)
-{
-	const struct script_task *task = script_tasks_get(script->tasks, event->custom_counter.id,
-							  event->timestamp);
-
-	put_padded(script->line.out, &task->about_all);
-}
-
 static void put_handler(struct script *script, struct kb_json *json, const struct kb_event *event)
 {
 	bool irq = event->custom_counter.what <= KB_WHAT_IRQ_EXIT;
@@ -303,16 +295,20 @@ static void put_power(struct kb_json *json, const struct kb_event *event)
 static void put_detail(struct script *script, struct kb_json *json, const struct kb_event *event,
 		       enum script_kind kind, uint32_t from)
 {
+	const struct script_task *task;
+
 	kb_json_string(json, "what", kb_what_name(event->custom_counter.what));
 	switch (kind) {
 	case SCRIPT_WAKE:
-		put_about_task(script, event);
-		kb_json_u64(json, "about_cpu", event->custom_counter.cpu);
+		task = script_tasks_get(script->tasks, event->custom_counter.id, event->timestamp);
+		put_padded(script->line.out, &task->woken_all);
+		kb_json_u64(json, "woken_cpu", event->custom_counter.cpu);
 		break;
 	case SCRIPT_MIGRATE:
-		put_about_task(script, event);
+		task = script_tasks_get(script->tasks, event->custom_counter.id, event->timestamp);
+		put_padded(script->line.out, &task->moved_all);
 		kb_json_u64(json, "from_cpu", from);
-		kb_json_u64(json, "about_cpu", event->custom_counter.cpu);
+		kb_json_u64(json, "to_cpu", event->custom_counter.cpu);
 		break;
 	case SCRIPT_IRQ:
 		put_handler(script, json, event);

@@ -114,20 +114,20 @@ static void make_members(struct script_tasks *tasks, const struct script_task *t
 
 static void make_json(struct script_tasks *tasks, struct script_task *task, const char *name)
 {
-	static const char *const keys[] = { "task", "pid", "tid" };
-	static const char *const next_keys[] = { "next_task", "next_pid", "next_tid" };
-	static const char *const about_keys[] = { "about_task", "about_pid", "about_tid" };
-	struct task_text parts[3];
+	static const char *const keys[][3] = {
+		{ "task", "pid", "tid" }, { "next_task", "next_pid", "next_tid" },
+		{ "woken_task", "woken_pid", "woken_tid" }, { "moved_task", "moved_pid", "moved_tid" },
+	};
+	struct task_text *const all[] = {
+		&task->all, &task->next_all, &task->woken_all, &task->moved_all,
+	};
+	struct task_text parts[3] = { 0 };
 
-	begin_text(tasks, &task->all);
-	make_members(tasks, task, keys, name, task->members);
-	end_text(tasks, &task->all);
-	begin_text(tasks, &task->next_all);
-	make_members(tasks, task, next_keys, name, parts);
-	end_text(tasks, &task->next_all);
-	begin_text(tasks, &task->about_all);
-	make_members(tasks, task, about_keys, name, parts);
-	end_text(tasks, &task->about_all);
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		begin_text(tasks, all[i]);
+		make_members(tasks, task, keys[i], name, i ? parts : task->members);
+		end_text(tasks, all[i]);
+	}
 }
 
 /* The texts are made: copy them, and say where each is. */
@@ -137,7 +137,7 @@ static void keep(struct script_tasks *tasks, struct script_task *task)
 	struct task_text *const texts[] = {
 		&task->comm, &task->head, &task->previous, &task->next, &task->about,
 		&task->members[0], &task->members[1], &task->members[2], &task->all,
-		&task->next_all, &task->about_all,
+		&task->next_all, &task->woken_all, &task->moved_all,
 	};
 	size_t size, i;
 	const void *made = kb_out_data(tasks->out, &size);

@@ -40,7 +40,8 @@ struct script_task {
 	struct task_text members[3];	/* task, pid, tid */
 	struct task_text all;		/* these three */
 	struct task_text next_all;	/* the same with "next_" in front of each key */
-	struct task_text about_all;	/* the same with "about_" */
+	struct task_text woken_all;	/* the same with "woken_" */
+	struct task_text moved_all;	/* the same with "moved_" */
 
 	char *bytes;			/* of all texts */
 };
