@@ -184,7 +184,7 @@ an_agent_that_is_killed_without_a_keeper_tells_of_the_gap() {
 
 the_folder_is_bounded() {
 	FOLDER_MAX=2M
-	configure 'file_max = 1M' 'file_time = 1s' 'record = sched'
+	configure 'file_max = 1M' 'file_time = 1s' 'sources = sched'
 	FOLDER_MAX=
 	begin
 	busy &

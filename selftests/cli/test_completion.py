@@ -55,7 +55,7 @@ def formats_and_events_are_offered(tmp):
     assert offers("record", "-e", "cpu-clock,page-f") == {"cpu-clock,page-faults"}
     assert offers("flight", "st") == {"start", "status", "stop"}
     for verb in "record", "top", "flight":
-        assert offers(verb, "--trace", "wake,s") == {"wake,softirq"}
+        assert offers(verb, "--sources", "wake,s") == {"wake,softirq"}
 
 
 def zsh_offers_the_same(tmp):
@@ -69,7 +69,7 @@ def zsh_offers_the_same(tmp):
              "_describe() { print -l -- ${${(P)2}%%:*} }\ncompset() { : }\n_files() { : }\n" \
              "words=(\"$@\"); CURRENT=$#\n. " + ZSH
     for words in [("kbarman", ""), ("kbarman", "record", "-"), ("kbarman", "convert", "--to", ""),
-                  ("kbarman", "flight", ""), ("kbarman", "record", "--trace", "")]:
+                  ("kbarman", "flight", ""), ("kbarman", "record", "--sources", "")]:
         done = subprocess.run([zsh, "-f", "-c", script, "zsh", *words], capture_output=True,
                               text=True, timeout=300, check=True, env=environment())
         found = set(done.stdout.split())

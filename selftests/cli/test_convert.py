@@ -118,7 +118,7 @@ def wrong_usage_says_what_to_do(tmp):
     for options, says in ((("--to", "nonsense"), "heph, annotate"), ((), "--to"),
                           (("--to", "heph", "--format", "x"), "variant"),
                           (("--to", "heph", "--connect"), "tcp:HOST:PORT"),
-                          (("--to", "heph", "--counters", "x"), "cumulative")):
+                          (("--to", "heph", "--counter-values", "x"), "cumulative")):
         result = tap.run("convert", path, *options)
         assert result.returncode == 2 and says in result.stderr, result.stderr
     assert os.listdir(tmp) == ["a.cap"]

@@ -107,7 +107,7 @@ def a_metric_is_one_of_cores_that_count_all_of_it(tmp):
 
 
 def script_and_dump_name_them_by_core(tmp):
-    said = run(tmp, mixed(), "script", "-e", "sample")
+    said = run(tmp, mixed(), "script", "-k", "sample")
     first = [line for line in said.splitlines() if "cycles" in line]
     assert any("little/cycles/" in line and "[001]" in line for line in first), said
     assert not any("little/cycles/" in line and "[000]" in line for line in first), said

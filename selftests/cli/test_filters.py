@@ -111,7 +111,7 @@ def report_counts_the_samples_that_script_prints(tmp):
     for chosen in FILTERS:
         done = tap.run("report", "-j", *chosen.options, path)
         head = json.loads(done.stdout.splitlines()[0])
-        lines = [line for line in script(path, "-e", "sample") if is_wanted(chosen, line)]
+        lines = [line for line in script(path, "-k", "sample") if is_wanted(chosen, line)]
         assert head["samples"] - head["samples_filtered"] == len(lines), (chosen, head, len(lines))
 
 
@@ -229,7 +229,7 @@ def is_task(chosen, name, tid):
 def times_of_the_report_are_of_what_is_chosen(tmp):
     """Those of tasks by all options; those of CPUs have all tasks. Waits are cut, too."""
     path = make(tmp)
-    slices, left, waits, counts = chrome_slices(path), {}, [], script(path, "-e", "switch")
+    slices, left, waits, counts = chrome_slices(path), {}, [], script(path, "-k", "switch")
     for line in counts:
         if line.get("tid"):
             left[line["tid"]] = line
@@ -328,7 +328,7 @@ def all_time_of_each_cpu_is_that_of_the_window(tmp):
 def stacks_have_the_samples_that_script_prints(tmp):
     path = make(tmp)
     for chosen in FILTERS:
-        wanted = sum(is_wanted(chosen, line) for line in script(path, "-e", "sample"))
+        wanted = sum(is_wanted(chosen, line) for line in script(path, "-k", "sample"))
         with open(convert(path, "folded", "-f", "samples", *chosen.options)[0], encoding="utf-8") as file:
             assert sum(int(line.rsplit(" ", 1)[1]) for line in file) == wanted, chosen
         with open(convert(path, "speedscope", "-f", "samples", *chosen.options)[0],
@@ -342,7 +342,7 @@ def waits_are_those_of_the_whole_capture(tmp):
     """A task that comes back on another CPU, or after the time, has waited all the same."""
     path = make(tmp)
     left, waits = {}, []
-    for line in script(path, "-e", "switch"):
+    for line in script(path, "-k", "switch"):
         if line.get("tid"):
             left[line["tid"]] = line
         if line["next_tid"] in left:
@@ -363,7 +363,7 @@ def other_tasks_are_idle_where_one_task_is_wanted(tmp):
     activities = [line for line in map(json.loads, lines) if line.get("type") == 10]
     assert {line["tid"] for line in activities} == {0, 5}, activities[:5]
     assert sum(line["tid"] == 5 for line in activities) == sum(
-        line["next_tid"] == 5 for line in script(path, "-e", "switch"))
+        line["next_tid"] == 5 for line in script(path, "-k", "switch"))
 
 
 # ---- times of a clock ----

@@ -229,12 +229,12 @@ def a_request_follows_its_server_to_another_path(tmp):
         collector.answers = [{"status": 308, "headers": {"Location": "/new"}},
                              {"status": 307, "headers": {"Location": collector.url + "/newer?a=b"}}]
         url = collector.url.replace("http://", "http://me:hidden@")
-        result = push(url, capture(tmp), "--header", "X-Secret: 1")
+        result = push(url, capture(tmp), "--http-header", "X-Secret: 1")
         assert result.returncode == 0 and len(collector.taken) == 1, result
         assert [path for path, _, _ in collector.asked[1:]] == ["/new", "/newer?a=b"], collector.asked
         assert collector.asked[2][1]["Authorization"] == collector.asked[0][1]["Authorization"]
         collector.answers = [{"status": 308, "headers": {"Location": other.url + "/new"}}]
-        result = push(collector.url, capture(tmp), "--header", "X-Secret: 1", "--spool", os.path.join(tmp, "spool"))
+        result = push(collector.url, capture(tmp), "--http-header", "X-Secret: 1", "--spool", os.path.join(tmp, "spool"))
         assert result.returncode == 3 and not other.asked and f"'{other.url}/new'" in result.stderr, result
 
 
@@ -543,7 +543,7 @@ def headers_are_sent_and_secrets_not_shown(tmp):
         file.write("Authorization: Bearer hidden\n\nX-Scope-OrgID: 7\n")
     with Collector({"status": 400}) as collector:
         url = collector.url.replace("http://", "http://me:hidden@") + "/way?key=hidden"
-        result = push(url, capture(tmp), "--header", "X-More: 1", "--header", "@" + secrets)
+        result = push(url, capture(tmp), "--http-header", "X-More: 1", "--http-header", "@" + secrets)
         where, headers, _ = collector.asked[0]
         assert where == "/way?key=hidden" and headers["X-More"] == "1", (where, headers)
         assert headers["Authorization"] == "Bearer hidden" and headers["X-Scope-OrgID"] == "7"
@@ -635,7 +635,7 @@ def opentelemetrys_variables_say_what_the_command_does_not(tmp):
             assert result.returncode == 0 and "hidden" not in result.stderr, result
             place, headers, _ = collector.asked[-1]
             assert (place, headers["authorization"], headers["x-a"]) == (where, "Bearer hidden", "1"), (place, headers)
-        result = run("--otlp", collector.url + "/given", "--header", "x-given: this", ENDPOINT="http://127.0.0.1:1",
+        result = run("--otlp", collector.url + "/given", "--http-header", "x-given: this", ENDPOINT="http://127.0.0.1:1",
                      HEADERS="authorization=hidden,X-Given=other", PROTOCOL="grpc")
         place, headers, _ = collector.asked[-1]
         assert result.returncode == 0 and place == "/given" and headers["authorization"] == "hidden", (result, headers)
@@ -829,8 +829,8 @@ def wrong_uses_are_refused(tmp):
             ([], "where to?"), (["--otlp", "localhost:4318"], "begins with http"),
             (["--otlp", "http://h", "--pprof", "http://h"], "give one of"),
             (["--otlp", "file:///etc/passwd"], "begins with http"),
-            (["--otlp", "http://h", "--header", "x"], "this is no header"),
-            (["--otlp", "http://h", "--header", "@/none"], "/none"),
+            (["--otlp", "http://h", "--http-header", "x"], "this is no header"),
+            (["--otlp", "http://h", "--http-header", "@/none"], "/none"),
             (["--otlp", "http://h", "--resource", "x"], "give KEY=VALUE"),
             (["--otlp", "http://h", "--cert", "/none"], "--cert /none: No such file"),
             (["--otlp", "http://h", "--key", "/dev/null"], "give --cert as well"),

@@ -26,7 +26,7 @@ def a_request_is_that_of_http(tmp):
     path = capture(tmp, 3)
     with Collector() as collector, server(tmp) as s:
         assert tap.run("push", "--otlp", collector.url, path).returncode == 0
-        result = push(s.url, path, "--header", "Authorization: Bearer it is me")
+        result = push(s.url, path, "--http-header", "Authorization: Bearer it is me")
         assert result.returncode == 0 and "sent 3 requests: 6 samples" in result.stderr, result
         assert s.taken() == [request.raw for request in collector.requests()]
         assert [headers["authorization"] for headers in s.asked()] == ["Bearer it is me"] * 3

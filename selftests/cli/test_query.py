@@ -439,19 +439,19 @@ def forms_are_those_of_sqlites_shell(tmp):
                     '│ 22 │ z   │ 1.5 │\n└────┴─────┴─────┘\n'),
             ("markdown", '|  a | b"c |   d |\n|----|-----|-----|\n|  1 | x,y |     |\n'
                          '| 22 | z   | 1.5 |\n')):
-        got = text("--mode", mode, path, QUESTION)
+        got = text("--format", mode, path, QUESTION)
         assert [line.rstrip() for line in got.splitlines()] == [line.rstrip() for line in want.splitlines()], \
             (mode, got)
     rows = list(csv.reader(io.StringIO(text("--csv", path, QUESTION))))
     assert rows == [["a", 'b"c', "d"], ["1", "x,y", ""], ["22", "z", "1.5"]], rows
     assert text("--header", "--separator", "; ", "--nullvalue", "-", path, QUESTION) == \
         'a; b"c; d\n1; x,y; -\n22; z; 1.5\n'
-    assert text("--json", path, "SELECT 1 WHERE 0") == "" == text("--mode", "box", path, "SELECT 1 WHERE 0")
+    assert text("--json", path, "SELECT 1 WHERE 0") == "" == text("--format", "box", path, "SELECT 1 WHERE 0")
 
 
 def long_answers_keep_their_widths(tmp):
     path = random_capture(os.path.join(tmp, "a.cap"), 20)
-    got = text("--mode", "table", path, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+    got = text("--format", "table", path, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
                "LIMIT 3000) SELECT i, 'é' AS e FROM n").splitlines()
     assert len(got) == 3004 and {len(line) for line in got} == {len(got[0])}, got[:5]
 
@@ -464,7 +464,7 @@ def names_do_not_control_the_terminal_nor_break_the_output(tmp):
     path = c.save(os.path.join(tmp, "a.cap"))
     sql = "SELECT task FROM switches WHERE tid = 7"
     assert one(path, sql) == "a\x1b[31mb\ufffd"
-    assert text(path, sql) == text("--mode", "csv", path, sql) == "a?[31mb?\n"
+    assert text(path, sql) == text("--format", "csv", path, sql) == "a?[31mb?\n"
     main, other = os.openpty()
     with subprocess.Popen([tap.KBARMAN, "query", path, sql], stdout=other, stdin=subprocess.DEVNULL) as tool:
         os.close(other)
@@ -691,7 +691,7 @@ def an_interrupt_ends_a_question(tmp):
 def a_reader_may_end_early(tmp):
     path = random_capture(os.path.join(tmp, "a.cap"), 3000)
     for mode in "list", "json", "table":
-        done = subprocess.run(f"'{tap.KBARMAN}' query --mode {mode} '{path}' 'SELECT * FROM records a, "
+        done = subprocess.run(f"'{tap.KBARMAN}' query --format {mode} '{path}' 'SELECT * FROM records a, "
                               "records b' | head -n 1", shell=True, capture_output=True, text=True,
                               timeout=300, check=False)
         assert done.returncode == 0 and not done.stderr and done.stdout.count("\n") == 1, done
@@ -717,7 +717,7 @@ def mistakes_are_one_sentence(tmp):
     assert "can't open" in refused(os.path.join(tmp, "b.cap"), "SELECT 1")
     assert "can't open" in refused("SELECT", cwd=tmp)    # no blank in it: a file that is not there
     assert "no kbarman.cap" in refused("SELECT 1", cwd=tmp)
-    assert "give one of list" in refused("--mode", "x", path, "SELECT 1")
+    assert "give one of list" in refused("--format", "x", path, "SELECT 1")
     with open(os.path.join(tmp, "kbarman.cap"), "wb") as file, open(path, "rb") as other:
         file.write(other.read())
     assert text("SELECT 1", cwd=tmp) == "1\n"

@@ -649,14 +649,14 @@ def without_one_it_says_how_to_have_one(tmp):
 
 def a_recording_that_has_begun_is_not_configured(tmp):
     for option, *words in (["--freq", "-F", "100"], ["--event", "-e", "cycles"], ["-g", "-g"],
-                           ["--trace", "--trace", "irq"], ["--cpu", "-C", "0"], ["--mode", "--mode", "stream"]):
+                           ["--sources", "--sources", "irq"], ["--cpu", "-C", "0"], ["--mode", "--mode", "stream"]):
         done = record(tmp, "--boot", *words, env=fake(FAKE_BOOT=1))
         assert done.returncode == 2 and f"leave out {option}" in done.stderr, done
     assert not files(tmp)
 
 
 def an_older_module_cannot_read_counters_in_between(tmp):
-    for args in ["--counters", "switch"], ["--counters", "100"]:
+    for args in ["--read-counters", "switch"], ["--counters", "100"]:
         result = record(tmp, *args, "sleep", "0.1", env=fake(FAKE_COUNTS=0))
         assert result.returncode == 2 and "too old" in result.stderr, (args, result)
         assert not [name for name in files(tmp) if ".cap" in name], files(tmp)
@@ -734,8 +734,8 @@ def what_this_kernel_cannot_give_is_said_and_left_out(tmp):
     for absent, args, status, says in (
             (switches, [], 0, ["task switches will be missing"]),
             (switches, ["-g", "--off-cpu"], 0, ["task switches will be missing"]),
-            (switches, ["--counters", "100"], 0, ["task switches will be missing"]),
-            (switches, ["--counters", "switch"], 2, ["--counters switch", "sched_switch"]),
+            (switches, ["--read-counters", "100"], 0, ["task switches will be missing"]),
+            (switches, ["--read-counters", "switch"], 2, ["--read-counters switch", "sched_switch"]),
             (idling, [], 0, ["idling will be missing"]),
             (switches | idling, [], 0, ["task switches will be missing", "idling will be"]),
             (tasks, [], 2, ["nothing can be recorded", "kbarman doctor"])):
@@ -768,9 +768,9 @@ def details(records):
 
 def sources_are_recorded_if_asked_for(tmp):
     for args, wanted in (
-            ([], ""), (["--latency"], ALL_SOURCES), (["--trace", "wake"], "wake"),
-            (["--trace", "freq,wake"], "wake,freq"), (["--trace", "sched,idle,softirq"], "softirq"),
-            (["--trace", "irq", "--trace", "migrate"], "migrate,irq")):
+            ([], ""), (["--latency"], ALL_SOURCES), (["--sources", "wake"], "wake"),
+            (["--sources", "freq,wake"], "wake,freq"), (["--sources", "sched,idle,softirq"], "softirq"),
+            (["--sources", "irq", "--sources", "migrate"], "migrate,irq")):
         assert record(tmp, *args, "sleep", "0.1", env=fake(FAKE_RATE=2)).returncode == 0, args
         capture, records = whole(tmp)
         assert capture.facts().get("sources", "") == wanted, (args, capture.facts())
@@ -783,7 +783,7 @@ def sources_are_recorded_if_asked_for(tmp):
         assert (f"sources    {wanted}\n" in info) == bool(wanted), info
         assert tap.run("check", "kbarman.cap", cwd=tmp).returncode == 0
     for bad in "", "wakes", "wake,,irq", "marks":
-        result = record(tmp, "--trace", bad, "true")
+        result = record(tmp, "--sources", bad, "true")
         assert result.returncode == 2 and "wake, migrate, irq, softirq, freq" in result.stderr, result
 
 
@@ -821,7 +821,7 @@ def interrupts_have_their_names_from_begin_and_end(tmp):
     with open(later, "w", encoding="ascii") as file:
         file.write(head + " 40:          1          0   IO-APIC   9-edge      acpi\n")
     move = f"sleep 0.2; mv {later} {table}"
-    for args in [], ["--trace", "irq"]:
+    for args in [], ["--sources", "irq"]:
         shutil.copy(table, table + ".old")
         shutil.copy(later, later + ".old")
         done = record(tmp, *args, "sh", "-c", move, env=fake(FAKE_INTERRUPTS=table))
@@ -857,8 +857,8 @@ def a_flight_recorder_and_top_take_the_same_sources(tmp):
     assert capture.facts()["sources"] == ALL_SOURCES, capture.facts()
     assert {what for _, what, *_ in details(records)} == set(range(1, 13))
     for args, status, says, waits in (
-            (["--latency"], 0, "", True), (["--trace", "wake,irq"], 0, "", True),
-            (["--trace", "irq"], 0, "", False), ([], 0, "", False), (["--trace", "x"], 2, "--trace x", False)):
+            (["--latency"], 0, "", True), (["--sources", "wake,irq"], 0, "", True),
+            (["--sources", "irq"], 0, "", False), ([], 0, "", False), (["--sources", "x"], 2, "--sources x", False)):
         done = tap.run("top", "-n", "1", "-d", "0.2", *args, env=fake(), cwd=tmp)
         assert done.returncode == status and says in done.stderr, done
         assert ("Longest ms" in done.stdout) == waits, done
@@ -892,7 +892,7 @@ def sources_that_the_kernel_lacks_are_said_and_left_out(tmp):
             (wake, [], [], None),	# nobody asked
             (wake | freq, ["--latency"], ["'sched_waking': wakeups", "'cpu_frequency': frequencies"],
              "migrate,irq,softirq"),
-            (irq, ["--trace", "irq,wake"], ["'irq_handler_entry': interrupts will be missing"],
+            (irq, ["--sources", "irq,wake"], ["'irq_handler_entry': interrupts will be missing"],
              "wake")):
         result = record(tmp, *args, "sleep", "0.1", env=fake(FAKE_ABSENT=absent))
         assert result.returncode == 0, result
@@ -908,7 +908,7 @@ def sources_that_the_kernel_lacks_are_said_and_left_out(tmp):
 
 
 def an_older_module_is_told_from_a_kernel_that_lacks_sources(tmp):
-    for args in ["--latency"], ["--trace", "irq"]:
+    for args in ["--latency"], ["--sources", "irq"]:
         result = record(tmp, *args, "true", env=fake(FAKE_DETAILS=0))
         assert result.returncode == 2 and "too old to record" in result.stderr, result
         assert ("wake" in result.stderr) == (args == ["--latency"]) and not files(tmp), result

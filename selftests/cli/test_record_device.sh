@@ -51,7 +51,7 @@ counts() {
 
 counters_are_read_at_switches_and_belong_to_tasks() {
 	# shellcheck disable=SC2016 # the other shell's
-	record -e page-faults,context-switches -F 0 --counters switch -- \
+	record -e page-faults,context-switches -F 0 --read-counters switch -- \
 		sh -c 'i=0; while [ $i -lt 50 ]; do i=$((i + 1)); sleep 0; done' || return 1
 	is_whole kbarman.cap && in_order kbarman.cap || return 1
 	"$KBARMAN" report kbarman.cap >said && "$KBARMAN" report --json kbarman.cap >json || return 1
@@ -89,7 +89,7 @@ without_samples_there_are_switches_alone() {
 }
 
 counters_are_read_periodically_beside_samples() {
-	record -a -e cpu-clock,page-faults -F 100 --counters 500 sleep 1 || return 1
+	record -a -e cpu-clock,page-faults -F 100 --read-counters 500 sleep 1 || return 1
 	is_whole kbarman.cap && in_order kbarman.cap || return 1
 	[ "$(facts kbarman.cap | sed -n 's/^counts=//p')" = 2000000 ] || return 1
 	[ "$(counts 1 sample)" -gt 0 ] && [ "$(counts 1 sample_pc)" -gt 0 ]
@@ -97,7 +97,7 @@ counters_are_read_periodically_beside_samples() {
 
 events_are_given_in_groups_and_one_after_the_other() {
 	for list in '{cpu-clock,page-faults}:u context-switches' 'cpu-clock:u {page-faults:u,context-switches}'; do
-		record -a -e "${list% *}" -e "${list#* }" -F 100 --counters switch sleep 1 || return 1
+		record -a -e "${list% *}" -e "${list#* }" -F 100 --read-counters switch sleep 1 || return 1
 		is_whole kbarman.cap || return 1
 		[ "$(facts kbarman.cap | sed -n 's/^counter\.0\.[0-9]*=//p' | tr '\n' ' ')" = \
 			'cpu-clock:u page-faults:u context-switches ' ] || return 1
@@ -147,7 +147,7 @@ each_cpu_counts_what_its_pmu_has() {
 
 counts_on_two_pmus() {
 	for list in kb_big/cycles/,kb_little/cycles/,kb_little/instructions/ cycles; do
-		record -a -e "$list" -F 200 --counters switch -o cores.cap sleep 1 2>said || { cat said; return 1; }
+		record -a -e "$list" -F 200 --read-counters switch -o cores.cap sleep 1 2>said || { cat said; return 1; }
 		cat said
 		is_whole cores.cap && in_order cores.cap || return 1
 		facts cores.cap | grep -E '^(counter|uncounted|counted)\.'
@@ -165,7 +165,7 @@ counts_on_two_pmus() {
 		esac
 	done
 	# another event must not sample as often as the one that is lost
-	record -a -e kb_big/cycles/,page-faults -F 200 --counters switch -o lost.cap sleep 1 2>said || return 1
+	record -a -e kb_big/cycles/,page-faults -F 200 --read-counters switch -o lost.cap sleep 1 2>said || return 1
 	cat said
 	grep -q "CPU 1 takes no samples: put an event of its PMU beside 'kb_big/cycles/'" said || return 1
 	facts lost.cap | grep -q '^unsampled\.1\.0=kb_big/cycles/$' && is_whole lost.cap || return 1
@@ -463,7 +463,7 @@ wakeups_and_interrupts_are_recorded_if_asked_for() {
 	for format in html perfetto chrome firefox; do
 		"$KBARMAN" convert late.cap --to $format -o late.$format || return 1
 	done
-	"$KBARMAN" record --trace wake,x -o x.cap true
+	"$KBARMAN" record --sources wake,x -o x.cap true
 	[ $? -eq 2 ] && [ ! -e x.cap ]
 }
 

@@ -73,7 +73,7 @@ def wrong_values_are_named(tmp):
             "-c": ["0", "x", "-5"],
             "-m": ["0", "x", "-1", "4Q", "99999999999G"],
             "--mode": ["", "fast"],
-            "--counters": ["", "0", "x", "switch,", "switches", "switch,0", "10001", "10,switch"],
+            "--read-counters": ["", "0", "x", "switch,", "switches", "switch,0", "10001", "10,switch"],
             "--rotate": ["", "0", "x", "9", "9ms", "60001", "61s", "1m1s"],
             "--call-graph": ["", "dwarf", "lbr"],
             "--max-stack": ["", "0", "x", "1025"],
@@ -88,9 +88,9 @@ def wrong_values_are_named(tmp):
 def contradictions_are_refused(tmp):
     refused(tmp, "-F", "10", "-c", "10", says="not both")
     refused(tmp, "--max-stack", "5", says="-g")
-    refused(tmp, "-F", "0", "-e", "page-faults", says="--counters")
+    refused(tmp, "-F", "0", "-e", "page-faults", says="--read-counters")
     refused(tmp, "-F", "0", "-g", says="leave out -g")
-    refused(tmp, "-F", "0", "-c", "10", "--counters", "switch", says="-F 0")
+    refused(tmp, "-F", "0", "-c", "10", "--read-counters", "switch", says="-F 0")
     refused(tmp, "-gstack", says="-gkernel")
     refused(tmp, "-p", "1", "-a", says="-p or -a, not both")
     refused(tmp, "-p", "1", "true", says="-p or a command, not both")

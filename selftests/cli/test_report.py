@@ -257,7 +257,7 @@ def weights_are_periods_unless_counting(tmp):
     rows, _ = lines(tmp)
     assert only(rows, kind="symbol", symbol="burn_sixty")["weight"] == 90000
     assert only(rows, kind="symbol", symbol="burn_thirty")["weight"] == 9000
-    rows, _ = lines(tmp, "--count")
+    rows, _ = lines(tmp, "--samples")
     assert only(rows, kind="symbol", symbol="burn_thirty")["weight"] == 2
     assert only(rows, kind="report")["weight_of"] == "samples"
 

@@ -51,7 +51,7 @@ def script(tmp, *args):
 
 
 def heads_are_those_of_perf(tmp):
-    lines = script(tmp, "-e", "sample")
+    lines = script(tmp, "-k", "sample")
     match = HEAD.match(lines[0])
     assert match, lines[0]
     assert match.groups() == ("a thread", "7", "8", "000", "5.002000", "123", "cycles"), lines[0]
@@ -59,7 +59,7 @@ def heads_are_those_of_perf(tmp):
 
 
 def chains_are_those_of_perf(tmp):
-    lines = script(tmp, "-e", "sample")
+    lines = script(tmp, "-k", "sample")
     assert HEAD.match(lines[1]).group(6) == "124" and lines[5] == "", lines
     frames = [FRAME.match(line).groups() for line in lines[2:5]]
     assert frames == [("ffffffff81000010", "callee", "10", "[kernel.kallsyms]"),
@@ -135,12 +135,12 @@ def collapsed_text_is_the_folded_stacks(tmp):
 
 
 def switches_and_idling_are_tracepoints(tmp):
-    lines = script(tmp, "-e", "switch,idle")
+    lines = script(tmp, "-k", "switch,idle")
     assert [HEAD.match(line).group(7) for line in lines] == [
         "sched:sched_switch"] * 2 + ["power:cpu_idle"] * 2, lines
     assert "prev_comm=a thread prev_pid=8 prev_state=S ==> next_comm=swapper next_pid=0" \
         in lines[1], lines
-    first, second = map(json.loads, script(tmp, "-j", "-e", "switch"))
+    first, second = map(json.loads, script(tmp, "-j", "-k", "switch"))
     assert not {"task", "state", "blocked"} & first.keys() and first["next_tid"] == 8, first
     assert second["state"] == "S" and second["blocked"], second
     assert lines[2].endswith("state=3 cpu_id=0") and "state=4294967295" in lines[3], lines
@@ -225,11 +225,11 @@ def a_switch_has_the_chain_of_the_task_that_goes(tmp):
 
 
 def counters_are_printed_on_request(tmp):
-    lines = script(tmp, "-e", "sample", "--counters")
+    lines = script(tmp, "-k", "sample", "--counters")
     heads = [HEAD.match(line).groups()[5:] for line in lines if HEAD.match(line)]
     assert heads == [("123", "cycles"), ("456", "instructions"), ("124", "cycles"),
                      ("457", "instructions")], heads
-    assert script(tmp, "-e", "counter")[0].endswith("kbarman:counter: Volts=42")
+    assert script(tmp, "-k", "counter")[0].endswith("kbarman:counter: Volts=42")
 
 
 def everything_is_printed_in_order(tmp):

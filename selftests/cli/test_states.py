@@ -41,7 +41,7 @@ def save(tmp, facts, states):
 
 def script_has_the_letters_of_the_kernel(tmp):
     for facts, states in KINDS:
-        text = tap.run("script", "-e", "switch", save(tmp, facts, states)).stdout
+        text = tap.run("script", "-k", "switch", save(tmp, facts, states)).stdout
         shown = re.findall(r"prev_pid=7 prev_state=(\S+)", text)
         assert shown == [letter for _, letter, _ in states], (facts, shown)
 
@@ -55,7 +55,7 @@ def a_dump_has_the_bits_and_the_letter(tmp):
 
 
 def a_state_nobody_told_of_is_none_that_is_known(tmp):
-    text = tap.run("script", "-e", "switch", save(tmp, ELSEWHERE, [(0x400, "?", 1)])).stdout
+    text = tap.run("script", "-k", "switch", save(tmp, ELSEWHERE, [(0x400, "?", 1)])).stdout
     assert re.findall(r"prev_pid=7 prev_state=(\S+)", text) == ["?"], text
 
 

@@ -76,7 +76,7 @@ def make(tmp, chance):
 
 READERS = [["report"], ["report", "--call-graph"], ["report", "--sort", "task,image,symbol"],
            ["report", "-j"], ["query", "SELECT * FROM records"], ["query", "--json", "SELECT * FROM hot"],
-           ["query", "--mode", "box", "SELECT * FROM marks JOIN facts"], ["query", ".schema"], ["script"], ["info"], ["info", "-j"], ["dump"], ["dump", "-j"],
+           ["query", "--format", "box", "SELECT * FROM marks JOIN facts"], ["query", ".schema"], ["script"], ["info"], ["info", "-j"], ["dump"], ["dump", "-j"],
            ["check"], *(["convert", "-o", "-", "--to", *to] for to in (
                ["folded"], ["flamegraph"], ["speedscope"], ["chrome"], ["html"],
                ["tptp", "--format=xml"]))]

@@ -137,7 +137,7 @@ def version_lists_what_was_built_in(tmp):
 
 def a_slip_of_the_finger_gets_the_nearest_name(tmp):
     for args, meant in [(("recrod",), "'record'"), (("chek",), "'check'"),
-                        (("report", "--cuont"), "--count"), (("dump", "--jsn"), "--json"),
+                        (("record", "--cuont"), "--count"), (("dump", "--jsn"), "--json"),
                         (("record", "--al-cpus"), "--all-cpus")]:
         done = tap.run(*args, cwd=tmp)
         assert done.returncode == 2 and f"did you mean {meant}?" in done.stderr, done
@@ -147,7 +147,7 @@ def a_slip_of_the_finger_gets_the_nearest_name(tmp):
 
 
 def what_is_wrong_with_an_option_is_said(tmp):
-    for args, sentence in [(("report", "--c"), "--count and --cpu"), (("dump", "--json=1"), "no value"),
+    for args, sentence in [(("report", "--c"), "--cpu and --children"), (("dump", "--json=1"), "no value"),
                            (("report", "--sort"), "needs a value"), (("dump", "-Z"), "-Z"),
                            (("report", "-s"), "needs a value"),
                            (("report", "--color=pink"), "always")]:

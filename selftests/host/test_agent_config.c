@@ -47,7 +47,7 @@ static void whole_files(void)
 		"labels = no\n"
 		"\n"
 		" [ session  all ] \n"
-		"record = sched wake, irq\n"
+		"sources = sched wake, irq\n"
 		"cpus = 0-3\n"
 		"  buffer = 2M  \n"
 		"file_time = 5m\r\n"
@@ -139,7 +139,7 @@ static void errors(void)
 		 "two_sections_of_the_agent_are_told");
 	is_wrong("[session a]\nbuffer\n", "conf:2: 'buffer' is no section and has no '='",
 		 "a_line_without_value_is_told");
-	is_wrong("[session a]\nbufer = 2M\n", "conf:2: a session has no 'bufer': there are record, cpus",
+	is_wrong("[session a]\nbufer = 2M\n", "conf:2: a session has no 'bufer': there are sources, cpus",
 		 "an_unknown_key_is_told_with_those_that_there_are");
 	is_wrong("[agent]\nbuffer = 2M\n[session a]\n", "conf:2: [agent] has no 'buffer': there are folder",
 		 "a_key_of_another_section_is_told");
@@ -149,9 +149,13 @@ static void errors(void)
 		 "a_value_that_is_no_size_is_told");
 	is_wrong("[session a]\nbuffer = 1K\n", "conf:2: buffer = 1K: give a size from 64K to 1024M",
 		 "a_size_out_of_range_is_told");
-	is_wrong("[session a]\nrecord = sched samples\n", "conf:2: record: no 'samples': there are sched",
+	is_wrong("[session a]\nsources = sched samples\n", "conf:2: sources: no 'samples': there are sched",
 		 "a_source_that_is_none_is_told");
-	is_wrong("[session a]\nrecord =\n", "conf:2: record: nothing to record", "no_source_is_told");
+	is_wrong("[session a]\nsources =\n", "conf:2: sources: nothing to record", "no_source_is_told");
+	is_wrong("[session a]\nrecord =\n", "conf:2: sources: nothing to record",
+		 "the_older_name_of_sources_is_taken");
+	is_wrong("[session a]\nrecord = sched\nsources = idle\n", "conf:3: 'sources' stands here for the second",
+		 "the_older_name_beside_sources_is_told");
 	is_wrong("[session a]\ncpus = 0-\n", "conf:2: cpus = 0-: ", "a_bad_list_of_cpus_is_told");
 	is_wrong("[session a]\nsample = -1\n", "conf:2: sample = -1: not a number from 0 to 100000",
 		 "a_bad_number_is_told");

@@ -402,7 +402,7 @@ def agrees_with_perf_within_3_points():
 
 
 def a_bundle_gives_the_same_names_on_this_machine():
-    ran = subprocess.run([TOOL, "report", "--json", "--count", "--sort", "task,image,symbol",
+    ran = subprocess.run([TOOL, "report", "--json", "--samples", "--sort", "task,image,symbol",
                           path("perf.cap")], check=False, capture_output=True, text=True)
     assert ran.returncode == 0, ran
     here = [row for row in map(json.loads, ran.stdout.splitlines()) if row["kind"] == "symbol"]

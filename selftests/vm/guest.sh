@@ -94,7 +94,7 @@ record_beside_perf() {
 		perf report -i perf.data --stdio -q -F overhead,sample,comm,dso,symbol -t '|' \
 			>perf.txt &&
 		../kbarman bundle perf.cap &&
-		../kbarman report --json --count --sort task,image,symbol perf.cap >perf.json
+		../kbarman report --json --samples --sort task,image,symbol perf.cap >perf.json
 }
 
 # Programs as the distribution ships them: without frame pointers and symbols
@@ -105,7 +105,7 @@ record_stripped() {
 		sqlite3 :memory: "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c
 			WHERE x < 200000) SELECT sum(x % 7) FROM c" >/run/sqlite3.out
 		wait' 2>stripped.err || { cat stripped.err; return 1; }
-	../kbarman script -e sample stripped.cap >stripped.script
+	../kbarman script -k sample stripped.cap >stripped.script
 }
 
 # Programs whose waits are known. From memory: who waits for code from the disk waits once more.
@@ -138,7 +138,7 @@ records_and_reports() {
 	promise records_names_and_call_chains sh -c '../kbarman record -F 1000 -g -o names.cap \
 		-- /run/names/names -s 0.4 -c '"${CHILDREN:-1000}"' >names.out 2>names.err || { cat names.err; exit 1; }'
 	promise tells_names_and_call_chains sh -c \
-		'../kbarman script -e sample names.cap >names.script 2>names.said'
+		'../kbarman script -k sample names.cap >names.script 2>names.said'
 	promise records_stripped_programs record_stripped
 	promise records_known_waits record_waits
 	echo "1..$count"

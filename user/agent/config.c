@@ -146,7 +146,7 @@ static void take_sources(struct reader *r, const char *value)
 		if (found && found->bit != KBARMAN_SOURCE_PMU && found->bit != KBARMAN_SOURCE_MAPS)
 			sources |= found->bit;
 		else if (length)
-			wrong(r, "record: no '%.*s': there are sched, idle, marks, wake, migrate, irq, "
+			wrong(r, "sources: no '%.*s': there are sched, idle, marks, wake, migrate, irq, "
 			      "softirq and freq; samples are taken by 'sample = HZ'", (int)length, word);
 		word += length;
 		word += strspn(word, " ,\t");
@@ -154,7 +154,7 @@ static void take_sources(struct reader *r, const char *value)
 	if (sources)
 		r->session->sources = sources;
 	else if (!*value)
-		wrong(r, "record: nothing to record: give some of sched, idle, marks, wake, migrate, irq, "
+		wrong(r, "sources: nothing to record: give some of sched, idle, marks, wake, migrate, irq, "
 		      "softirq and freq");
 }
 
@@ -236,7 +236,7 @@ static void take_session(struct reader *r, const char *key, const char *value)
 {
 	struct agent_wanted *session = r->session;
 
-	if (!strcmp(key, "record"))
+	if (!strcmp(key, "sources"))
 		take_sources(r, value);
 	else if (!strcmp(key, "cpus"))
 		take_cpus(r, value);
@@ -273,7 +273,7 @@ static const struct kind agent_keys = {
 };
 
 static const struct kind session_keys = {
-	"a session", { "record", "cpus", "buffer", "max_tasks", "sample", "events", "chains", "file_max",
+	"a session", { "sources", "cpus", "buffer", "max_tasks", "sample", "events", "chains", "file_max",
 		       "file_time", "trigger", "before", "every" }, take_session,
 };
 
@@ -292,6 +292,8 @@ static void take_key(struct reader *r, const char *key, const char *value)
 {
 	const struct kind *kind = r->session ? &session_keys : &agent_keys;
 
+	if (r->session && !strcmp(key, "record"))
+		key = "sources";	/* the older name, until 1.0 */
 	for (size_t i = 0; kind->keys[i]; i++) {
 		if (strcmp(key, kind->keys[i]) != 0)
 			continue;

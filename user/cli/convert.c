@@ -34,15 +34,15 @@
 
 enum {
 	OPTION_CONNECT = 256, OPTION_SERVE, OPTION_ARRAYS, OPTION_SAMPLE_TEXT, OPTION_PICTURE,
-	OPTION_PICTURE_TEXT, OPTION_AGGREGATE, OPTION_COUNTERS, OPTION_EVENT, OPTION_INLINE,
-	OPTION_LINES, OPTION_HOST,
+	OPTION_PICTURE_TEXT, OPTION_AGGREGATE, OPTION_COUNTER_VALUES, OPTION_INLINE, OPTION_LINES,
+	OPTION_HOST,
 };
 
 static const struct cli_option options[] = {
-	{ 't', "to", "FORMAT", "one of the formats below" },
-	{ 'f', "format", "VARIANT", "a variant of FORMAT, listed below it" },
+	{ 't', "to", "FORMAT", "write this format, one of those below" },
+	{ 'f', "format", "VARIANT", "the form of the output: a variant of FORMAT, listed below it" },
 	{ 'o', "output", "OUT",
-	  "write to the file OUT ('-' is standard output; default: FILE\n"
+	  "write to OUT, a file ('-' is standard output; default: FILE\n"
 	  "with the extension of FORMAT), or to a WHERE of --connect" },
 	{ OPTION_CONNECT, "connect", "[=WHERE]",
 	  "send the output to WHERE: tcp:HOST:PORT, udp:HOST:PORT,\n"
@@ -51,9 +51,9 @@ static const struct cli_option options[] = {
 	{ OPTION_SERVE, "serve", "[=[HOST:]PORT]",
 	  "wait for a client to connect and send it the output (default\n"
 	  "HOST: the loopback interface; tptp: the default PORT is 10002)" },
-	{ OPTION_EVENT, "event", "NAME", "folded, flamegraph: weigh samples by this counter" },
-	{ OPTION_INLINE, "inline", NULL, "call chains: show inlined functions as frames" },
-	{ OPTION_LINES, "lines", NULL, "pprof: add lines of source files" },
+	{ 'e', "event", "EVENT", "folded, flamegraph: use this event to weigh samples" },
+	{ OPTION_INLINE, "inline", NULL, "call chains: treat inlined functions as called ones" },
+	{ OPTION_LINES, "lines", NULL, "pprof: with lines of source files" },
 	{ OPTION_HOST, "host", "NAME", "parquet: the name of the machine (default: the recorded one)" },
 	{ OPTION_ARRAYS, "arrays", NULL,
 	  "heph: write call chains as arrays, and texts at full length;\n"
@@ -64,9 +64,10 @@ static const struct cli_option options[] = {
 	{ OPTION_PICTURE_TEXT, "picture-text", "TEXT", "annotate: the text of the image" },
 	{ OPTION_AGGREGATE, "aggregate", NULL,
 	  "tptp: write one pair of messages for each thread and method" },
-	{ OPTION_COUNTERS, "counters", "HOW",
+	{ OPTION_COUNTER_VALUES, "counter-values", "HOW",
 	  "read counter values of FILE as delta, cumulative or auto\n"
 	  "(default auto)" },
+	{ OPTION_COUNTER_VALUES, "counters", "HOW", NULL },
 	FILTERS_OPTIONS,
 	SYMBOLS_OPTIONS,
 	{ 0 },
@@ -169,7 +170,7 @@ static int parse_option(struct convert *c, int option, const char **to)
 		c->serve = true;
 		c->where = optarg;
 		return 0;
-	case OPTION_EVENT:
+	case 'e':
 		c->options.event = optarg;
 		return 0;
 	case OPTION_INLINE:
@@ -196,10 +197,10 @@ static int parse_option(struct convert *c, int option, const char **to)
 	case OPTION_AGGREGATE:
 		c->options.aggregate = true;
 		return 0;
-	case OPTION_COUNTERS:
+	case OPTION_COUNTER_VALUES:
 		if (parse_counters(optarg, &c->counters))
 			return 0;
-		return cli_fail("--counters %s: give delta, cumulative or auto", optarg);
+		return cli_fail("--counter-values %s: give delta, cumulative or auto", optarg);
 	}
 	switch (filters_take(&c->filters, option, optarg)) {
 	case FILTERS_TAKEN:

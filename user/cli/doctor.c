@@ -40,9 +40,9 @@ enum { OPTION_ROOT = 256 };
 static const struct cli_option options[] = {
 	{ OPTION_ROOT, "root", "DIR", "read the files of /proc, /sys, /boot and /lib below DIR" },
 	{ 'o', "output", "DIR",
-	  "check whether captures can be written to DIR (default: this folder)" },
+	  "write to DIR, as record would: can it be done? (default: this folder)" },
 	CLI_COLOR_OPTION,
-	{ 'j', "json", NULL, "one JSON object per line" },
+	{ 'j', "json", NULL, "print JSON, one object per line" },
 	{ 0 },
 };
 

@@ -29,8 +29,8 @@
 #define END_MS		60000		/* limit for writing the last capture */
 
 static const struct cli_option options[] = {
-	{ 'o', "output", "FILE", "the capture that stop writes (default flight.cap)" },
-	{ 'j', "json", NULL, "print the status as a JSON object" },
+	{ 'o', "output", "FILE", "write to FILE when it stops (default flight.cap)" },
+	{ 'j', "json", NULL, "print JSON: the status, as one object" },
 	{ 0 },
 };
 

@@ -32,7 +32,7 @@
 
 static const struct cli_option options[] = {
 	{ 'i', "input", "FILE", "the same as the argument FILE" },
-	{ 'j', "json", NULL, "one JSON object per line" },
+	{ 'j', "json", NULL, "print JSON, one object per line" },
 	{ 0 },
 };
 

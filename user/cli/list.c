@@ -19,11 +19,11 @@
 enum { OPTION_ALL = 256, OPTION_SESSIONS, OPTION_METRICS };
 
 static const struct cli_option options[] = {
-	{ OPTION_ALL, "all", NULL, "also list events that this machine can't count, and say why" },
-	{ OPTION_METRICS, "metrics", NULL, "list the metrics that -M takes, instead of events" },
+	{ OPTION_ALL, "all", NULL, "show all events, and say which this machine can't count, and why" },
+	{ OPTION_METRICS, "metrics", NULL, "show metrics, which -M takes, instead of events" },
 	{ OPTION_SESSIONS, "sessions", NULL,
-	  "list who records on this machine now, instead of events" },
-	{ 'j', "json", NULL, "one JSON object per line" },
+	  "show who records on this machine now, instead of events" },
+	{ 'j', "json", NULL, "print JSON, one object per line" },
 	{ 0 },
 };
 

@@ -21,14 +21,14 @@
 enum { OPTION_MACHINES = 256, OPTION_TO };
 
 static const struct cli_option options[] = {
-	{ 'o', "output", "OUT", "write to the file OUT (default '-', which is standard output)" },
+	{ 'o', "output", "OUT", "write to OUT, a file (default '-', which is standard output)" },
 	{ OPTION_MACHINES, "machines", NULL,
 	  "the captures are of different machines: write a trace with all\n"
 	  "of them on one clock, and say how exact that is" },
 	{ OPTION_TO, "to", "FORMAT",
-	  "of that trace: perfetto or chrome (default by the name of OUT:\n"
-	  "chrome for .json)" },
-	{ 'j', "json", NULL, "say in JSON how exact the clocks are" },
+	  "write this format with --machines: perfetto or chrome (default by\n"
+	  "the name of OUT: chrome for .json)" },
+	{ 'j', "json", NULL, "print JSON: how exact the clocks are" },
 	SYMBOLS_OPTIONS,
 	{ 0 },
 };

@@ -22,7 +22,7 @@
 
 static const struct cli_option options[] = {
 	{ 'o', "output", "OUT",
-	  "write to the file OUT; '-' is standard output. The default is FILE\n"
+	  "write to OUT, a file; '-' is standard output. The default is FILE\n"
 	  "without .partial, or else FILE.recovered. A file that exists is\n"
 	  "replaced only if it is given with -o." },
 	{ 0 },

@@ -54,15 +54,16 @@
 #define ROWS_OF_JSON	100	/* limit of each table */
 
 static const struct cli_option options[] = {
-	{ 'd', "delay", "TIME", "time between refreshes (default 2s)" },
-	{ 'n', "number", "N", "end after N refreshes" },
-	{ 'e', "event", "EVENT", "sample by this event (default cycles, or cpu-clock)" },
+	{ 'd', "interval", "TIME", "time between two readings, each of which is shown (default 2s)" },
+	{ 'd', "delay", "TIME", NULL },
+	{ 'n', "number", "N", "end after N readings" },
+	{ 'e', "event", "EVENT", "use this event to sample (default cycles, or cpu-clock)" },
 	{ 'F', "freq", "HZ", "take HZ samples per second and CPU (default 499)" },
-	{ 'C', "cpu", "CPUS", "show only these CPUs, as in 0-3,8" },
+	CLI_CPU_OPTION,
 	SOURCES_OPTIONS,
 	SYMBOLS_OPTIONS,
 	CLI_COLOR_OPTION,
-	{ 'j', "json", NULL, "one JSON object per line" },
+	{ 'j', "json", NULL, "print JSON, one object per line" },
 	{ 0 },
 };
 

@@ -12,7 +12,7 @@
 #include "cli/dump/formats.h"
 
 static const struct cli_option options[] = {
-	{ 'j', "json", NULL, "also print what this build can do, one JSON object per line" },
+	{ 'j', "json", NULL, "print JSON, one object per line: also what this build can do" },
 	{ 0 },
 };
 

@@ -36,7 +36,7 @@ _kbarman() {
 		mapfile -t COMPREPLY < <(compgen -P "$head" -W "$words topdown" -- "${cur##*,}")
 		compopt -o nospace 2>/dev/null
 		return ;;
-	record,--trace,* | top,--trace,* | flight,--trace,*)
+	record,--sources,* | top,--sources,* | flight,--sources,*)
 		local head=''
 		case $cur in *,*) head=${cur%,*}, ;; esac
 		mapfile -t COMPREPLY < <(compgen -P "$head" -W 'wake migrate irq softirq freq' -- "${cur##*,}")

@@ -57,18 +57,19 @@ static const struct cli_option options[] = {
 	  "show metrics to Prometheus at [HOST:]PORT, or write them\n"
 	  "to FILE" },
 	{ OPTION_INTERVAL, "interval", "TIME",
-	  "the longest time between two readings of a session\n"
+	  "time between two readings of a session, at most\n"
 	  "(--openmetrics; default 10s)" },
 	{ OPTION_RESOURCE, "resource", "KEY=VALUE",
 	  "say this of everything that is sent, such as\n"
 	  "service.name=shop" },
-	{ OPTION_HEADER, "header", "TEXT",
+	{ OPTION_HEADER, "http-header", "TEXT",
 	  "send this header of HTTP, or those in the file of @FILE" },
+	{ OPTION_HEADER, "header", "TEXT", NULL },
 	{ OPTION_CACERT, "cacert", "FILE", "trust the certificates in FILE (https)" },
 	{ OPTION_CERT, "cert", "FILE", "show the certificate in FILE to the server (https)" },
 	{ OPTION_KEY, "key", "FILE", "the key of --cert, if FILE of --cert does not have it" },
 	{ OPTION_PROXY, "proxy", "URL", "send by this proxy" },
-	{ OPTION_TIMEOUT, "timeout", "TIME", "of one request (default 30s)" },
+	{ OPTION_TIMEOUT, "timeout", "TIME", "end after TIME: each request (default 30s)" },
 	{ OPTION_RETRY, "retry", "TIME",
 	  "try again so long if the server does not answer or is\n"
 	  "busy (default 60s)" },
@@ -167,9 +168,9 @@ static int add_header(struct push *p, const char *text)
 	const char *colon = strchr(text, ':');
 
 	if (p->nr_headers == HEADERS_MAX - OWN_HEADERS)
-		return cli_fail("--header: give at most %d headers", HEADERS_MAX - OWN_HEADERS);
+		return cli_fail("--http-header: give at most %d headers", HEADERS_MAX - OWN_HEADERS);
 	if (!colon || colon == text || strpbrk(text, "\r\n"))
-		return cli_fail("--header: this is no header: give 'NAME: VALUE'");
+		return cli_fail("--http-header: this is no header: give 'NAME: VALUE'");
 	p->headers[p->nr_headers++] = text;
 	return 0;
 }
@@ -360,7 +361,7 @@ static int choose_metrics(struct push *p, int argc, char **argv)
 	return 0;
 }
 
-/* A header of the environment, unless --header has another one of this name. */
+/* A header of the environment, unless --http-header has another one of this name. */
 static int take_header(void *context, const char *header)
 {
 	struct push *p = context;
@@ -822,7 +823,7 @@ static int tell(const struct push *p)
 
 	if (p->nr_refused)
 		cli_warn("%s: took no request at all, so those that it refuses may be right, and stay in "
-			 "the spool: look at the URL, and at what --header gives", p->shown);
+			 "the spool: look at the URL, and at what --http-header gives", p->shown);
 	print_sum(text, &p->sent);
 	cli_note("sent %s, to %s", text, p->shown);
 	if (p->spool.left)

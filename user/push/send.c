@@ -212,7 +212,7 @@ static enum push_fate send_once(struct push_sender *sender, const char *url,
 				 (int)strcspn(to, "?#"), to);
 		} else {
 			cli_warn("%s: %s: it takes nothing until that is mended: look at the URL, and "
-				 "at what --header gives", sender->shown, why);
+				 "at what --http-header gives", sender->shown, why);
 		}
 	}
 	if (reply.retry_after > 0)

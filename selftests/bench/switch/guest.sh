@@ -292,7 +292,7 @@ agent_on() {
 		folder_max = 8M
 		state = /tmp/agent.state
 		[session all]
-		record = sched
+		sources = sched
 		file_max = 4M
 		file_time = 60s
 	END

@@ -101,7 +101,8 @@ struct cli_option {
 	const char *name;	/* of the long option; NULL: there is only the letter */
 	const char *argument;	/* "FILE"; NULL: none. One that may be left out begins with '[': it
 				 * is "[=WHEN]", or "[WHEN]" if there is only the letter */
-	const char *help;	/* for the usage; lines with '\n' between them */
+	const char *help;	/* for the usage; lines with '\n' between them. NULL: @name is an older
+				 * name, which works until 1.0 and is not shown (kbarman(1), OLDER NAMES) */
 };
 
 /* How to use a verb. -h is in no table: all verbs have it. */
@@ -118,6 +119,9 @@ struct cli_usage {
 #define CLI_COLOR_OPTION \
 	{ CLI_OPTION_COLOR, "color", "[=WHEN]", \
 	  "always, never or auto (default; only on a terminal)" }
+
+/* For the table of options of a verb that records, counts or reads. */
+#define CLI_CPU_OPTION	{ 'C', "cpu", "LIST", "use only these CPUs, as in 0-3,8" }
 
 /*
  * getopt_long() for verbs. Also handles -V, -v, -q and --color. Prints a message before it returns

@@ -19,7 +19,7 @@ enum {
 
 /* For a table of options. */
 #define FILTERS_OPTIONS \
-	{ 'C', "cpu", "LIST", "use only these CPUs, as in 0-3,8" }, \
+	CLI_CPU_OPTION, \
 	{ OPTION_FILTER_TASK, "task", "NAME", "use only tasks with this name" }, \
 	{ OPTION_FILTER_TID, "tid", "ID", "use only this task, or the tasks of this process" }, \
 	{ OPTION_FILTER_TIME, "time", "FROM,TO", \

@@ -35,6 +35,8 @@ static const struct option common_options[] = {
 	{ "list-options", no_argument,	     NULL, OPTION_LIST },	/* for completion */
 };
 
+static size_t nr_shown;		/* options that have the names of today */
+
 static enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER } color;
 
 /*
@@ -99,7 +101,8 @@ static void complain_long(const char *word, const struct option *options)
 	snprintf(name, sizeof(name), "%.*s", (int)length, word);
 	nearest.word = name;
 	for (option = options; option->name; option++) {
-		cli_nearest_try(&nearest, option->name);
+		if (option < options + nr_shown)
+			cli_nearest_try(&nearest, option->name);
 		if (strncmp(option->name, word, length))
 			continue;
 		if (first) {
@@ -133,10 +136,10 @@ static void complain(int what, char **argv, const struct option *options)
 		complain_long(word + 2, options);
 }
 
-/* Prints a line "--NAME" or "--NAME=" for each option, and "-X" or "-X=". */
+/* Prints a line "--NAME" or "--NAME=" for each option, and "-X" or "-X=". Older names are not shown. */
 static void list_options(const struct option *options, const char *letters)
 {
-	for (; options->name; options++) {
+	for (const struct option *end = options + nr_shown; options < end; options++) {
 		const char *value = options->has_arg == no_argument ? "" : "=";
 
 		if (options->val == OPTION_LIST)
@@ -213,25 +216,36 @@ static void add_option(size_t *nr, struct option option)
 	all_options[*nr] = (struct option){ 0 };
 }
 
-static void merge_options(const struct cli_usage *usage)
+/* Adds the options of @usage, either those with the names of today or those with older ones. */
+static void add_options(size_t *nr, const struct cli_usage *usage, bool older)
 {
 	const struct cli_option *option = usage->options;
+
+	for (; option && option->value; option++) {
+		if (older != !option->help)
+			continue;
+		if (option->value < 0x80 && !strchr(all_letters, option->value))
+			add_letter(option->value, has_argument(option));
+		if (option->name)
+			add_option(nr, (struct option){ option->name, has_argument(option), NULL,
+							option->value });
+	}
+}
+
+static void merge_options(const struct cli_usage *usage)
+{
 	size_t nr = 0;
 
 	/* ':' in front: getopt returns ':' for a missing value, '?' for an unknown option. */
 	snprintf(all_letters, sizeof(all_letters), "%s:", usage->in_order ? "+" : "");
-	for (; option && option->value; option++) {
-		if (option->value < 0x80)
-			add_letter(option->value, has_argument(option));
-		if (option->name)
-			add_option(&nr, (struct option){ option->name, has_argument(option), NULL,
-							 option->value });
-	}
+	add_options(&nr, usage, false);
 	for (size_t i = 0; i < ARRAY_SIZE(common_options); i++) {
 		if (common_options[i].val < 0x80 && !strchr(all_letters, common_options[i].val))
 			add_letter(common_options[i].val, common_options[i].has_arg);
 		add_option(&nr, common_options[i]);
 	}
+	nr_shown = nr;
+	add_options(&nr, usage, true);
 }
 
 int cli_getopt(int argc, char **argv, const struct cli_usage *usage)
@@ -289,7 +303,8 @@ void cli_print_usage(const struct cli_usage *usage)
 
 	fputs(usage->head, stdout);
 	for (; option && option->value; option++)
-		print_option(option, (int)usage->column);
+		if (option->help)
+			print_option(option, (int)usage->column);
 	print_option(&help, (int)usage->column);
 	if (usage->tail)
 		fputs(usage->tail, stdout);

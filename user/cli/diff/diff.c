@@ -38,20 +38,20 @@ static const struct cli_option options[] = {
 	{ OPTION_PER_SECOND, "per-second", NULL,
 	  "compare what happens in a second, not in a run" },
 	{ OPTION_PERCENT, "percent-limit", "N",
-	  "do not compare rows below N percent of their table (default 0.5)" },
-	{ OPTION_ALL, "all", NULL, "show rows, too, whose difference is not certain" },
+	  "leave out rows below N percent of their table (default 0.5)" },
+	{ OPTION_ALL, "all", NULL, "show all rows, also those whose difference is not certain" },
 	{ OPTION_ROWS, "rows", "N", "show at most N rows of a table (default 20)" },
 	FILTERS_OPTIONS,
 	{ OPTION_FORCE, "force", NULL, "compare also what can't be compared" },
 	{ 't', "to", "FORMAT",
-	  "instead: a file for a viewer: html, flamegraph, folded, pprof,\n"
-	  "speedscope" },
-	{ 'o', "output", "OUT", "write that to the file OUT ('-' is standard output)" },
+	  "write this format instead, for a viewer: html, flamegraph, folded,\n"
+	  "pprof, speedscope" },
+	{ 'o', "output", "OUT", "write to OUT, a file ('-' is standard output), with --to" },
 	{ OPTION_WAITS, "waits", NULL, "in that file: time off the CPU, not on it" },
 	{ OPTION_INLINE, "inline", NULL, "treat inlined functions as called ones" },
 	SYMBOLS_OPTIONS,
 	CLI_COLOR_OPTION,
-	{ 'j', "json", NULL, "print everything, one JSON object per line" },
+	{ 'j', "json", NULL, "print JSON, one object per line, and everything" },
 	{ 0 },
 };
 

@@ -9,7 +9,7 @@
 #include "cli/dump/formats.h"
 
 static const struct cli_option options[] = {
-	{ 'j', "json", NULL, "one JSON object per line" },
+	{ 'j', "json", NULL, "print JSON, one object per line" },
 	{ 0 },
 };
 

@@ -21,17 +21,18 @@
 #define MEMORY	(512ULL << 20)	/* that SQLite may use for sorting and groups */
 
 enum {
-	OPTION_CSV = 256, OPTION_JSON, OPTION_MODE, OPTION_HEADER, OPTION_NOHEADER, OPTION_SEPARATOR,
+	OPTION_CSV = 256, OPTION_JSON, OPTION_HEADER, OPTION_NOHEADER, OPTION_SEPARATOR,
 	OPTION_NULLVALUE, OPTION_LINES, OPTION_MEMORY,
 };
 
 static const struct cli_option options[] = {
 	{ 'i', "input", "FILE", "the same as an argument FILE" },
-	{ OPTION_MODE, "mode", "MODE",
-	  "print rows as list, csv, tabs, json, line, column, table, box or\n"
-	  "markdown (default box on a terminal, else list)" },
-	{ OPTION_CSV, "csv", NULL, "the same as --mode csv --header" },
-	{ OPTION_JSON, "json", NULL, "the same as --mode json" },
+	{ 'f', "format", "MODE",
+	  "the form of the output: list, csv, tabs, json, line, column, table,\n"
+	  "box or markdown (default box on a terminal, else list)" },
+	{ 'f', "mode", "MODE", NULL },
+	{ OPTION_CSV, "csv", NULL, "print CSV: the same as --format csv --header" },
+	{ OPTION_JSON, "json", NULL, "print JSON: the same as --format json" },
 	{ OPTION_HEADER, "header", NULL, "print the names of the columns" },
 	{ OPTION_NOHEADER, "noheader", NULL, "do not print them" },
 	{ OPTION_SEPARATOR, "separator", "TEXT", "print TEXT between columns" },
@@ -39,7 +40,7 @@ static const struct cli_option options[] = {
 	{ 'o', "output", "FILE", "write to FILE (default '-', standard output)" },
 	{ OPTION_MEMORY, "memory", "SIZE",
 	  "let SQLite use SIZE bytes (with K, M, G; default 512M)" },
-	{ OPTION_LINES, "lines", NULL, "fill the columns source and line" },
+	{ OPTION_LINES, "lines", NULL, "with lines of source files: in columns source, line" },
 	SYMBOLS_OPTIONS,
 	{ 0 },
 };
@@ -250,7 +251,7 @@ static int run(struct query *query)
 static int set_mode(struct query *query, const char *word)
 {
 	if (!query_mode_find(word, &query->shell.format.mode))
-		return cli_fail("--mode %s: give one of %s", word, query_mode_words());
+		return cli_fail("--format %s: give one of %s", word, query_mode_words());
 	query->shell.mode_set = true;
 	return CLI_OK;
 }
@@ -262,7 +263,7 @@ static int take_option(struct query *query, int option)
 	switch (option) {
 	case 'i':
 		return take_file(query, optarg);
-	case OPTION_MODE:
+	case 'f':
 		return set_mode(query, optarg);
 	case OPTION_CSV:
 		query->shell.headers_set = format->headers = true;

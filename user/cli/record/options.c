@@ -20,7 +20,7 @@
 #define OFF_CPU_MIN_MAX	(3600 * KB_NS_PER_S)
 
 enum {
-	OPTION_COUNTERS = 256, OPTION_MODE, OPTION_CALL_GRAPH, OPTION_MAX_STACK, OPTION_MAX_TASKS,
+	OPTION_READ_COUNTERS = 256, OPTION_MODE, OPTION_CALL_GRAPH, OPTION_MAX_STACK, OPTION_MAX_TASKS,
 	OPTION_OFF_CPU, OPTION_OFF_CPU_MIN, OPTION_BUNDLE, OPTION_NO_BUNDLE, OPTION_ANNOTATE_SOCKET,
 	OPTION_POLL, OPTION_CHART, OPTION_ROTATE, OPTION_BOOT,
 };
@@ -28,28 +28,29 @@ enum {
 static const struct cli_option options[] = {
 	{ 'o', "output", "FILE", "write to FILE (default kbarman.cap; '-' is standard output)" },
 	{ 'e', "event", "EVENTS",
-	  "count these events, comma-separated; the first one samples\n"
+	  "use these events, comma-separated; the first one samples\n"
 	  "(default cycles, or cpu-clock where there is no PMU)" },
 	{ 'F', "freq", "HZ",
 	  "take HZ samples per second and CPU (default 1000; 0: no samples\n"
 	  "of code)" },
 	{ 'c', "count", "PERIOD", "take a sample every PERIOD events instead" },
-	{ OPTION_COUNTERS, "counters", "WHEN",
+	{ OPTION_READ_COUNTERS, "read-counters", "WHEN",
 	  "read all counters at each task switch (switch), HZ times per\n"
 	  "second and CPU (a number), or both (switch,HZ)" },
+	{ OPTION_READ_COUNTERS, "counters", "WHEN", NULL },
 	{ OPTION_ROTATE, "rotate", "TIME",
-	  "let groups of events behind the first one take turns of about TIME,\n"
-	  "as in 20ms, and say how far off the counts may be; implies\n"
-	  "--counters switch" },
+	  "let groups of events take turns of about TIME, as in 20ms, but for\n"
+	  "the first one, and say how far off the counts may be; implies\n"
+	  "--read-counters switch" },
 	{ 'm', "buffer", "SIZE", "size of each CPU's buffer, with suffix K, M or G (default 4M)" },
 	{ OPTION_MODE, "mode", "MODE",
 	  "stream: write while recording (default)\n"
 	  "overwrite: keep the newest records, write them at the end" },
-	{ 'C', "cpu", "CPUS", "record only these CPUs, as in 0-3,8" },
-	{ 'a', "all-cpus", NULL, "record the whole system even if COMMAND is given" },
+	CLI_CPU_OPTION,
+	{ 'a', "all-cpus", NULL, "use the whole system, even if COMMAND is given" },
 	{ 'p', "pid", "PIDS",
-	  "record these processes, comma-separated, and their children,\n"
-	  "until the processes end" },
+	  "use only these processes, comma-separated, and their children, until\n"
+	  "the processes end" },
 	{ OPTION_BOOT, "boot", NULL,
 	  "take over the recording that began when the module was loaded with\n"
 	  "its parameter boot, and go on with it" },
@@ -63,9 +64,9 @@ static const struct cli_option options[] = {
 	{ 'g', NULL, "[user|kernel|both]",
 	  "record the call chain of each sample" },
 	{ OPTION_CALL_GRAPH, "call-graph", "HOW",
-	  "-g, and how the callers in user code are found: stack (by the unwind\n"
-	  "tables of the programs; default where the machine can) or fp (by\n"
-	  "frame pointers)" },
+	  "use call chains, as -g does, and find the callers in user code by\n"
+	  "stack (the unwind tables of the programs; default where the machine\n"
+	  "can) or fp (frame pointers)" },
 	{ OPTION_MAX_STACK, "max-stack", "N", "cut call chains to N addresses (default 127)" },
 	{ OPTION_MAX_TASKS, "max-tasks", "N",
 	  "make room for N tasks and four times as many mappings\n"
@@ -138,7 +139,7 @@ static int parse_call_graph(struct record_options *o, const char *how)
 	return o->chain_flags & RECORD_CHAIN_PARTS ? 0 : parse_chain(o, NULL);
 }
 
-/* What --counters says: "switch", a number, or both. */
+/* What --read-counters says: "switch", a number, or both. */
 static int parse_counters(struct record_options *o, const char *when)
 {
 	static const char at_switches[] = "switch";
@@ -152,8 +153,8 @@ static int parse_counters(struct record_options *o, const char *when)
 	if (o->counters_switch)
 		when += length + 1;
 	return parse_positive(when, &o->counters_hz) && o->counters_hz <= COUNTERS_HZ_MAX ? 0 :
-		cli_fail("--counters %s: there are switch, a number from 1 to %llu (times a second), "
-			 "and switch,NUMBER", optarg, COUNTERS_HZ_MAX);
+		cli_fail("--read-counters %s: there are switch, a number from 1 to %llu (times a "
+			 "second), and switch,NUMBER", optarg, COUNTERS_HZ_MAX);
 }
 
 static int parse_option(struct record_options *o, int option)
@@ -177,7 +178,7 @@ static int parse_option(struct record_options *o, int option)
 	case 'c':
 		return parse_positive(optarg, &o->period) ? 0 :
 			cli_fail("-c %s: not a number of events", optarg);
-	case OPTION_COUNTERS:
+	case OPTION_READ_COUNTERS:
 		return parse_counters(o, optarg);
 	case OPTION_ROTATE:
 		return cli_take_ms("--rotate", optarg, TURN_MS_MIN, TURN_MS_MAX, &o->turn_ms);
@@ -249,7 +250,7 @@ static int parse_events(struct record_options *o)
 static int leave_out_counters(struct record_options *o)
 {
 	if (o->events_text)
-		return cli_fail("-F 0 takes no samples of code: give --counters too, or leave out -e");
+		return cli_fail("-F 0 takes no samples of code: give --read-counters too, or leave out -e");
 	o->sources &= ~KBARMAN_SOURCE_PMU;
 	return 0;
 }

@@ -220,7 +220,7 @@ static int configure(struct recording *rec)
 		configure.nr_cpu_words = (uint32_t)words;
 	}
 	if ((o->counters_switch || o->counters_hz) && !(query.features & KBARMAN_FEATURE_COUNTS))
-		return cli_fail("--counters: the module that is loaded is too old to read counters at "
+		return cli_fail("--read-counters: the module that is loaded is too old to read counters at "
 				"task switches; build and load the one of this version");
 	if (o->counters_switch)
 		configure.flags |= KBARMAN_CONFIGURE_COUNT_SWITCH;

@@ -28,23 +28,24 @@ static const struct cli_option options[] = {
 	{ 's', "sort", "KEY,...",
 	  "add up samples by task, pid, tid, image, symbol, line, cpu, mode\n"
 	  "(default task,image,symbol)" },
-	{ 'n', "count", NULL, "count samples; without -n each is weighed by its period" },
+	{ 'n', "samples", NULL, "count samples; without -n each is weighed by its period" },
+	{ 'n', "count", NULL, NULL },
 	FILTERS_OPTIONS,
 	{ OPTION_CHILDREN, "children", NULL,
 	  "add to each function what it called; needs call chains" },
 	{ OPTION_COUNTERS, "counters", NULL,
-	  "add a column for each counter, by symbol and by task" },
+	  "show all counters: a column for each, by symbol and by task" },
 	{ 'M', "metrics", "METRICS",
-	  "add a column for each of these metrics, comma-separated, for which the\n"
-	  "capture has counters; 'kbarman list --metrics' shows them" },
+	  "show metrics, comma-separated: a column for each for which the capture\n"
+	  "has counters; 'kbarman list --metrics' lists them" },
 	{ OPTION_IDLE, "idle", NULL, "list the idle loop among the functions" },
 	{ OPTION_LINES, "lines", NULL,
-	  "list each source line separately, as --sort ...,line does" },
+	  "with lines of source files: a row for each, as --sort ...,line" },
 	{ OPTION_INLINE, "inline", NULL, "treat inlined functions as called ones" },
-	{ 'g', "call-graph", NULL, "also print the tree of calls; needs call chains" },
+	{ 'g', "call-graph", NULL, "use call chains, which it needs: also print the tree of calls" },
 	{ OPTION_LATENCY, "latency", NULL,
-	  "instead: why tasks ran late, from the wakeup on; needs a capture of\n"
-	  "'kbarman record --latency'" },
+	  "why tasks ran late, from the wakeup on, instead of all this; needs a\n"
+	  "capture of 'kbarman record --latency'" },
 	{ OPTION_IRQ, "irq", NULL,
 	  "instead: what interrupts and softirqs took, and what ended idling" },
 	{ OPTION_PATH, "critical-path", "TASK",
@@ -54,7 +55,7 @@ static const struct cli_option options[] = {
 	  "leave out rows below N percent (default 0.5; 0 shows all)" },
 	SYMBOLS_OPTIONS,
 	CLI_COLOR_OPTION,
-	{ 'j', "json", NULL, "print everything, one JSON object per line" },
+	{ 'j', "json", NULL, "print JSON, one object per line, and everything" },
 	{ 0 },
 };
 

@@ -22,19 +22,21 @@ enum {
 
 static const struct cli_option options[] = {
 	{ 'i', "input", "FILE", "the same as the argument FILE" },
-	{ 'e', "events", "TYPE,...",
-	  "print only these types (default all): sample, switch, idle, wake,\n"
+	{ 'k', "kinds", "KIND,...",
+	  "print only these kinds (default all): sample, switch, idle, wake,\n"
 	  "migrate, irq, softirq, freq, annotation, counter" },
+	{ 'e', "events", "KIND,...", NULL },
 	FILTERS_OPTIONS,
 	{ 'F', "fields", "FIELD,...",
 	  "print only these fields: comm, pid, tid, cpu, time, period, event,\n"
 	  "trace, ip, sym, symoff, dso, srcline (default all but srcline)" },
 	{ OPTION_COUNTERS, "counters", NULL,
-	  "print all counters of a sample, not only the sampling one" },
-	{ OPTION_LINES, "lines", NULL, "print the source line of each frame below it" },
-	{ OPTION_INLINE, "inline", NULL, "print inlined functions as frames of their own" },
+	  "show all counters of a sample, not only the sampling one" },
+	{ OPTION_LINES, "lines", NULL, "with lines of source files: below each frame" },
+	{ OPTION_INLINE, "inline", NULL,
+	  "treat inlined functions as called ones, with frames of their own" },
 	SYMBOLS_OPTIONS,
-	{ 'j', "json", NULL, "print one JSON object per line" },
+	{ 'j', "json", NULL, "print JSON, one object per line" },
 	{ 0 },
 };
 
@@ -53,7 +55,7 @@ static const struct cli_usage usage = {
 	"2 nothing was printed.\n",
 };
 
-/* How the record is called in -e; SCRIPT_KINDS: it is not printed. */
+/* How the record is called in --kinds; SCRIPT_KINDS: it is not printed. */
 static enum script_kind kind_of(const struct kb_event *event)
 {
 	switch (event->type) {
@@ -229,6 +231,7 @@ int cmd_script(int argc, char **argv)
 		case 'i':
 			script.path = optarg;
 			break;
+		case 'k':
 		case 'e':
 			if (!script_take_kinds(optarg, &script.kinds))
 				return CLI_IMPOSSIBLE;

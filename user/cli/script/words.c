@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The words that -e and -F take. */
+/* The words that --kinds and -F take. */
 #include <string.h>
 
 #include "base/array.h"
@@ -58,7 +58,7 @@ static unsigned int parse(const char *option, const char *text, const struct wor
 
 bool script_take_kinds(const char *text, unsigned int *bits)
 {
-	*bits = parse("--events", text, kinds, ARRAY_SIZE(kinds));
+	*bits = parse("--kinds", text, kinds, ARRAY_SIZE(kinds));
 	return *bits;
 }
 

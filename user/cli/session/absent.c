@@ -12,8 +12,8 @@ int absent_leave_out(struct kbarman_configure *configure, uint32_t absent)
 				"be recorded; see 'kbarman doctor'");
 	if (absent & KBARMAN_SOURCE_SCHED) {
 		if (configure->flags & KBARMAN_CONFIGURE_COUNT_SWITCH)
-			return cli_fail("--counters switch: the module does not find this kernel's "
-					"tracepoint 'sched_switch': give --counters a frequency");
+			return cli_fail("--read-counters switch: the module does not find this kernel's "
+					"tracepoint 'sched_switch': give --read-counters a frequency");
 		configure->flags &= ~KBARMAN_CONFIGURE_CHAIN_SWITCH;
 	}
 	for (size_t i = 0; (source = kb_source_word(i)); i++)

@@ -15,8 +15,8 @@ static int parse(uint32_t *sources, const char *list)
 		length = strcspn(word, ",");
 		source = kb_source_find(word, length);
 		if (!source || !source->tracepoint)
-			return cli_fail("--trace %s: give some of wake, migrate, irq, softirq, freq, with "
-					"commas between", list);
+			return cli_fail("--sources %s: give some of wake, migrate, irq, softirq, freq, "
+					"with commas between", list);
 		*sources |= source->bit;
 		if (!word[length])
 			return 0;
@@ -25,7 +25,7 @@ static int parse(uint32_t *sources, const char *list)
 
 int sources_take(uint32_t *sources, int option, const char *value)
 {
-	if (option == OPTION_TRACE)
+	if (option == OPTION_SOURCES)
 		return parse(sources, value);
 	if (option != OPTION_LATENCY)
 		return -1;
@@ -41,7 +41,7 @@ int sources_check(uint32_t sources, const struct kbarman_query *query)
 	if (!sources || query->features & KBARMAN_FEATURE_DETAILS)
 		return 0;
 	return cli_fail("the module that is loaded is too old to record %s: build and load the one of "
-			"this version, or leave out --latency and --trace",
+			"this version, or leave out --latency and --sources",
 			sources_text(sources, ", ", text));
 }
 

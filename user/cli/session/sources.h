@@ -21,17 +21,18 @@
 #define SOURCES_TEXT	128	/* room for all words */
 
 enum {
-	OPTION_TRACE = 0x1100, OPTION_LATENCY,
+	OPTION_SOURCES = 0x1100, OPTION_LATENCY,
 };
 
 /* For a table of options. */
 #define SOURCES_OPTIONS \
-	{ OPTION_TRACE, "trace", "LIST", \
+	{ OPTION_SOURCES, "sources", "LIST", \
 	  "also record these, comma-separated: wake, migrate, irq, softirq,\n" \
 	  "freq" }, \
+	{ OPTION_SOURCES, "trace", "LIST", NULL }, \
 	{ OPTION_LATENCY, "latency", NULL, \
-	  "also record all of these that this kernel has: they say why a\n" \
-	  "task ran late" }
+	  "why tasks ran late: also record all of these sources that this\n" \
+	  "kernel has" }
 
 /*
  * Takes @option with its value, and adds what it asks for to @sources. Returns 0, -1: it is none of

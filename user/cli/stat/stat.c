@@ -33,20 +33,20 @@ enum {
 
 static const struct cli_option options[] = {
 	{ 'e', "event", "EVENTS",
-	  "count these events, comma-separated; 'kbarman list' shows them" },
+	  "use these events, comma-separated; 'kbarman list' shows them" },
 	{ 'M', "metrics", "METRICS",
-	  "show these metrics, comma-separated, and count what they need;\n"
+	  "show metrics, comma-separated, and count what they need;\n"
 	  "'kbarman list --metrics' shows them" },
 	{ 'd', "detailed", NULL, "also count events of caches; -dd, -ddd: more of them" },
-	{ 'a', "all-cpus", NULL, "count in the whole system" },
-	{ 'C', "cpu", "CPUS", "count on these CPUs, as in 0-3,8" },
+	{ 'a', "all-cpus", NULL, "use the whole system, even if COMMAND is given" },
+	CLI_CPU_OPTION,
 	{ 'A', "per-cpu", NULL, "print a line for each CPU (with -a or -C)" },
 	{ OPTION_NO_AGGR, "no-aggr", NULL, "the same as --per-cpu" },
 	{ OPTION_PER_CORE, "per-core", NULL, "print lines for each core (with -a or -C)" },
 	{ OPTION_PER_SOCKET, "per-socket", NULL, "print lines for each socket (with -a or -C)" },
-	{ 'p', "pid", "PIDS", "count in these processes, comma-separated" },
+	{ 'p', "pid", "PIDS", "use only these processes, comma-separated" },
 	{ 'r', "repeat", "N", "run COMMAND N times: print means and how far they may be off" },
-	{ 'I', "interval", "TIME", "print the counts of every TIME, as in 500ms" },
+	{ 'I', "interval", "TIME", "time between two readings, each of which is shown, as in 500ms" },
 	{ OPTION_INTERVAL_COUNT, "interval-count", "N", "end after N of these" },
 	{ OPTION_TIMEOUT, "timeout", "TIME", "end after TIME" },
 	{ 'D', "delay", "TIME", "begin to count TIME after COMMAND" },
@@ -57,7 +57,7 @@ static const struct cli_option options[] = {
 	  "write to FILE ('-' is standard output; default: standard error)" },
 	{ OPTION_APPEND, "append", NULL, "add to the end of FILE" },
 	{ 'x', "field-separator", "SEP", "print fields with SEP between them, as perf stat does" },
-	{ 'j', "json", NULL, "one JSON object per line" },
+	{ 'j', "json", NULL, "print JSON, one object per line" },
 	{ OPTION_NO_BIG_NUM, "no-big-num", NULL, "print numbers without commas" },
 	{ 0 },
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * For captures in which samples without a PC read the same counters as samples with a PC (kbarman
- * record --counters). A value in the capture covers the time since the last reading. So the own
+ * record --read-counters). A value in the capture covers the time since the last reading. So the own
  * values of a sample with a PC depend on how long ago that was, and are no good as its weight. The
  * carry adds the values of the readings in between, for each core.
  */
