@@ -91,7 +91,7 @@ record_beside_perf() {
 	echo -1 >/proc/sys/kernel/perf_event_paranoid
 	perf record -q -e "$event" -c 1000000 -o perf.data -- \
 		../kbarman record -e "$event" -c 1000000 -o perf.cap -- sh -c "$workload" &&
-		perf report -i perf.data --stdio -q -F overhead,sample,comm,dso,symbol -t '|' \
+		perf report -f -i perf.data --stdio -q -F overhead,sample,comm,dso,symbol -t '|' \
 			>perf.txt &&
 		../kbarman bundle perf.cap &&
 		../kbarman report --json --samples --sort task,image,symbol perf.cap >perf.json

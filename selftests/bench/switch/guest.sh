@@ -182,7 +182,7 @@ perf_sample_hold() {
 # perf_sample_release NAME
 perf_sample_release() {
 	release
-	echo "bytes $1 $(perf script -i perf.data -F tid | wc -l) $(perf_data_bytes perf.data)"
+	echo "bytes $1 $(perf script -f -i perf.data -F tid | wc -l) $(perf_data_bytes perf.data)"
 }
 perf_sample_on() { perf_sample_hold; }
 perf_sample_off() { perf_sample_release perf_sample; }
@@ -401,7 +401,7 @@ lost_of_kbarman() { ./kbarman info kbarman.cap | awk '$1 == "lost" { print $2 }'
 
 record_with_perf() { perf record -a -e sched:sched_switch -o perf.data -- "$@"; }
 file_of_perf() { echo perf.data; }
-lost_of_perf() { perf report --stats -i perf.data | awk '/LOST/ { n += $NF } END { print n + 0 }'; }
+lost_of_perf() { perf report -f --stats -i perf.data | awk '/LOST/ { n += $NF } END { print n + 0 }'; }
 
 record_with_ftrace() { trace-cmd record -e sched_switch -o trace.dat "$@"; }
 file_of_ftrace() { echo trace.dat; }

@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Usage: sh tracers.sh lttng | bpftrace
+#
+# Counts with that tracer how often a task is switched while it has a name that it gave itself, and
+# says by how many that differs from what the task counted: "TRACER: off by N, lost nothing". The
+# program tracers is beside this script, and LTTng's modules are in ../../lttng. Works in a folder of
+# its own, in the root of a VM.
+
+set -eu
+tracer=$1
+here=$(cd "$(dirname -- "$0")" && pwd)
+program=$here/tracers
+scrap=$(mktemp -d)
+cd "$scrap"
+trap 'rm -rf "$scrap"' EXIT
+
+lttng_modules() {
+	modules=/lib/modules/$(uname -r)
+	[ -e "$modules/lttng" ] && return
+	mkdir -p "$modules"
+	cp -r "$here/../../lttng" "$modules"
+	touch "$modules/modules.order" "$modules/modules.builtin" "$modules/modules.builtin.modinfo"
+	depmod
+}
+
+with_lttng() {
+	export LTTNG_HOME="$scrap"
+	lttng_modules
+	lttng-sessiond --daemonize
+	{
+		lttng create kbarman_test --output="$scrap/trace"
+		lttng enable-channel --kernel --subbuf-size=1M --num-subbuf=8 switches
+		lttng enable-event --kernel --channel=switches sched_switch
+		lttng start
+		"$program" --switch >said
+		lttng stop
+		lttng destroy
+	} >lttng.log 2>&1 || cat lttng.log
+	read -r name switches <said
+	babeltrace2 trace >events 2>lost
+	seen=$(grep -c "prev_comm = \"$name\"" events) || :
+	daemon=$(cat /var/run/lttng/lttng-sessiond.pid)
+	kill "$daemon"
+	while [ -d "/proc/$daemon" ]; do sleep 0.1; done
+}
+
+with_bpftrace() {
+	mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
+	bpftrace -c "$program --switch" -e 'tracepoint:sched:sched_switch { @[args->prev_comm] = count(); }' \
+		>said 2>lost
+	read -r name switches <<-END
+		$(sed -n '/^try_[0-9]* [0-9]*$/p' said)
+	END
+	seen=$(sed -n "s/^@\[$name\]: //p" said)
+}
+
+"with_$tracer"
+lost=$(grep -ciE 'discarded|lost' lost) || :
+[ "$lost" = 0 ] && lost=nothing
+echo "$tracer: off by $((seen - switches)), lost $lost"
