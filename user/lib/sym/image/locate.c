@@ -127,6 +127,16 @@ static bool has_other_root(uint32_t task_id)
 	       (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino);
 }
 
+/* Only root can open the files that are mapped, but the user of a process can open its program. */
+static bool ask_task_for_program(const struct search *search, const struct kb_map *row)
+{
+	char *path;
+
+	if (asprintf(&path, "/proc/%u/exe", row->task_id) < 0)
+		return false;
+	return offer(search, path, is_link_to(path, search->image->name) ? KB_FIT_MAPPED : KB_FIT_NONE);
+}
+
 /*
  * While a process that has the image mapped is running, the kernel gives access to the file
  * itself, even if it was deleted or replaced, or only this process can see it. Otherwise the
@@ -143,7 +153,8 @@ static bool ask_task(const struct search *search, const struct kb_map *row)
 		return false;
 	linked = is_link_to(path, name);
 	/* If the path differs (the file was renamed), only the identity of the file counts. */
-	if (offer(search, path, linked ? KB_FIT_MAPPED : KB_FIT_NONE))
+	if (offer(search, path, linked ? KB_FIT_MAPPED : KB_FIT_NONE) ||
+	    ask_task_for_program(search, row))
 		return true;
 	if (linked)
 		return false;
