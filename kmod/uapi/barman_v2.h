@@ -3,11 +3,11 @@
  * The Barman v2 wire format, in the byte order of this machine.
  *
  * A capture has the word size of the kernel that made it, which a program of 32 bits on a 64-bit
- * kernel does not have. The magic says which it is. Three structs and the words of the record buffer
- * depend on it: what begins with bm64_ or BM64_ is for captures with BM64_PROTOCOL_MAGIC_BYTES, bm32_
- * and BM32_ for those with BM32_PROTOCOL_MAGIC_BYTES. All other structs are those of both. No type
- * here depends on the compiler: the layouts are the same on every machine. A `word` below is a __u32
- * or a __u64.
+ * kernel does not have. The magic says which it is. Three structs and the words of the record
+ * buffer depend on it: what begins with bm64_ or BM64_ is for captures with
+ * BM64_PROTOCOL_MAGIC_BYTES, bm32_ and BM32_ for those with BM32_PROTOCOL_MAGIC_BYTES. All other
+ * structs are those of both. No type here depends on the compiler: the layouts are the same on
+ * every machine. A `word` below is a __u32 or a __u64.
  *
  * A capture is one header and one record buffer:
  *
@@ -108,12 +108,12 @@ struct bm_protocol_header_task_info {
 } __attribute__((packed, aligned(4)));
 
 /*
- * What a row of the task table has no field for, where the string kbarman.tasks=OFFSET says that the
- * capture has it: at OFFSET, a multiple of 8, is struct bm_kbarman_tasks. It is in the room for
- * strings, behind those that there may be, so a reader that does not know it sees nothing of it. The
- * first element is `size` bytes behind the begin of the struct. Element i is about row i of the task
- * table, if both have the same task_id. A writer may know more fields than a reader, or fewer: what
- * a struct does not have is 0.
+ * What a row of the task table has no field for, where the string kbarman.tasks=OFFSET says that
+ * the capture has it: at OFFSET of the capture, a multiple of 8, is struct bm_kbarman_tasks. It is
+ * in the room for strings, behind those that there may be, so a reader that does not know it sees
+ * nothing of it. The first element is `size` bytes behind the begin of the struct. Element i is
+ * about row i of the task table, if both have the same task_id. A writer may know more fields than
+ * a reader, or fewer: what a struct does not have is 0.
  */
 struct bm_kbarman_tasks {
 	__u32 size;			/* bytes of this struct */
@@ -278,7 +278,7 @@ struct bm_protocol_task_switch {
 struct bm_protocol_custom_counter {
 	struct bm_protocol_record_header header;
 	__u32 task_id;
-	__u32 counter;
+	__u32 counter;			/* row of the table of series in this capture */
 	__u64 value;
 } __attribute__((packed, aligned(4)));
 

@@ -7,27 +7,30 @@
  * ---------
  * A program opens the device and calls KBARMAN_CONFIGURE, KBARMAN_START and KBARMAN_STOP. The
  * descriptor that configures gets a session of its own, and owns this session until the descriptor
- * is closed. Closing it stops the session. Several sessions exist at a time, as many as the module
- * parameter `sessions` says (8 unless set, at most 32). Each has its own mode, sizes, sources and
- * rights, and records what it would record alone.
+ * is closed, by all processes that have it. Closing it stops the session. Several sessions exist at
+ * a time, as many as the module parameter `sessions` says (8 unless set, at most 32). Each has its
+ * own mode, sizes, sources and rights, and records what it would record alone.
  *
  * A descriptor sees its own session. Before it has one, it sees the session that KBARMAN_CHOOSE has
  * chosen, and if none is chosen, the one that was configured last. All calls, poll() and mmap() are
- * about the session that the descriptor sees: without one they fail with ENODATA, and those that
- * change a session fail with EPERM if the descriptor does not own it.
+ * about the session that the descriptor sees: without one they fail with ENODATA, but for
+ * KBARMAN_QUERY, and poll(), which reports what it does of a stopped one; and those that change a
+ * session fail with EPERM if the descriptor does not own it.
  *
  * The records stay available after the stop. They stay available after the owner has closed its
  * descriptor, too: in an existing map as long as that map exists; for new maps and calls while a
  * descriptor is open that has no session of its own, and until another session needs the place or
- * the memory. A session that a descriptor has chosen stays until then in any case.
+ * the memory. A session that a descriptor has chosen stays, and keeps its place, as long as it is
+ * chosen: KBARMAN_CONFIGURE fails with EBUSY where all places are kept.
  *
- * If the module is loaded with the parameter `boot`, a session runs from then on, so from an initramfs
- * before there is any other program. The parameter lists what it records: the sources sched, idle,
- * maps, marks, wake, migrate, irq, softirq, freq; "usual" is the first four, "latency" the others.
- * `boot_hz` adds samples of the CPU's cycles, or of cpu-clock where there is no PMU, and the word
- * "chains" the call chains that this machine can give. It is a stream, which keeps the oldest records,
- * unless `boot_overwrite` is set; `ring_bytes` is the size of its rings. The session has no owner until
- * a descriptor calls KBARMAN_ADOPT; if none does, it ends with the module.
+ * If the module is loaded with the parameter `boot`, a session runs from then on, so from an
+ * initramfs before there is any other program. The parameter lists what it records: the sources
+ * sched, idle, maps, marks, wake, migrate, irq, softirq, freq; "usual" is the first four, "latency"
+ * the others. `boot_hz` adds samples of the CPU's cycles, or of cpu-clock where there is no PMU,
+ * and the word "chains" the call chains that this machine can give. It is a stream, which keeps the
+ * oldest records, unless `boot_overwrite` is set; `ring_bytes` is the size of its rings. The
+ * session has no owner until a descriptor calls KBARMAN_ADOPT; if none does, it ends with the
+ * module.
  *
  * The map
  * -------
@@ -35,15 +38,14 @@
  *
  *	mmap(NULL, query.map_bytes, PROT_READ, MAP_SHARED, fd, c * query.map_stride)
  *
- * Any other length or offset fails with EINVAL, and so does a CPU that has no ring: the CPUs that have
- * one are those of query.cpus_ptr. A program of 32 bits is compiled
- * with _FILE_OFFSET_BITS=64, as the offsets of later CPUs need more than 32 bits. The map is
- * read-only, and it stays read-only: PROT_WRITE and PROT_EXEC fail with EPERM, or with EACCES where
- * Linux itself refuses them, as in a later mprotect(). The map can't be split, moved or grown
- * (EINVAL). It survives fork() and close(). It shows the configuration for which it was made until
- * it is unmapped. If the session's owner had CAP_SYSLOG when it opened the device, the map contains
- * kernel addresses. A descriptor that was opened without CAP_SYSLOG can't map such a session
- * (EPERM).
+ * Any other length or offset fails with EINVAL, and so does a CPU that has no ring: the CPUs that
+ * have one are those of query.cpus_ptr. A program of 32 bits is compiled with _FILE_OFFSET_BITS=64,
+ * as the offsets of later CPUs need more than 32 bits. The map is read-only, and it stays
+ * read-only: PROT_WRITE and PROT_EXEC fail with EPERM, or with EACCES where Linux itself refuses
+ * them, as in a later mprotect(). The map can't be split, moved or grown (EINVAL). It survives
+ * fork() and close(). It shows the configuration for which it was made until it is unmapped. If the
+ * session's owner had CAP_SYSLOG when it opened the device, the map contains kernel addresses. A
+ * descriptor that was opened without CAP_SYSLOG can't map such a session (EPERM).
  *
  * The mapped bytes of one CPU are a Barman v2 capture (barman_v2.h) with a circular record buffer.
  * The first query.header_bytes bytes are the same physical pages in the map of every CPU. struct
@@ -51,10 +53,13 @@
  * ring has query.ring_bytes bytes, a power of two. The map of a stopped ring can be copied to a
  * file as it is.
  *
- * Behind the ring is a struct kbarman_map_tail, which says whose map it is, and how far the recording
- * is: in a copy of the map, too. Maps of different CPUs belong together if their tails have the same
- * session and recording. While a start empties the rings and the tables, `recording` is odd: a reader
- * reads it before and behind what it copies, and copies again if it has changed or is odd.
+ * Behind the ring is a struct kbarman_map_tail, which says whose map it is, and how far the
+ * recording is: in a copy of the map, too. Maps of different CPUs belong together if their tails
+ * have the same session and recording. While a start empties the rings and the tables, `recording`
+ * is odd: a reader reads it before and behind what it copies, and copies again if it has changed or
+ * is odd. Nothing in the map of a session that was configured again says so: query.session is
+ * another number then. A start empties the counts, too: losses that had no record behind them can't
+ * be known any more.
  *
  * Reading a running ring (the writer never waits for a reader):
  *
@@ -87,24 +92,25 @@
  * KBARMAN_CONFIGURE_REUSE, are the exceptions: they empty rows that no record in any ring needs,
  * and later use these rows and the space of their strings again. An empty row has the task id
  * KBARMAN_NO_TASK. query.generation changes before the first of some rows is emptied. Copy the
- * rings, then the tables, and copy both again if query.generation has changed in between. A
- * stream's reader copies rows before it gives back the records that need them. In overwrite mode,
- * if the rings need so many rows that new tasks would soon find none, the rings that need most of
- * them drop their oldest records. read_offset then moves as it does when records are overwritten,
- * and the dropped records are counted as overwritten.
+ * rings, then the tables, of each table the count before its rows, and the strings behind the rows;
+ * and copy all of it again if query.generation has changed in between. A stream's reader copies
+ * rows before it gives back the records that need them. In overwrite mode, if the rings need so
+ * many rows that new tasks would soon find none, the rings that need most of them drop their oldest
+ * records. read_offset then moves as it does when records are overwritten, and the dropped records
+ * are counted as overwritten.
  *
  * One user can't fill a table: a user gets at most three quarters of what the other users leave, in
  * each table. User id 0 with CAP_SYS_RESOURCE in the first user namespace has no limit. If the
  * session records some processes only (kbarman_configure.pids_ptr), all tasks that are not recorded
  * get a quarter together. A fact that gets no row is counted.
  *
- * The name of a mapped file is its path when it was mapped, from the root of its file system: without
- * the mount point, because nothing that keeps a mount busy is held. A reader finds the mount point in
- * /proc/PID/mountinfo, by the device and by the root of the mount, with which the path begins. For a
- * deleted file " (deleted)" follows. The path is the end of a string that begins with
- * "kbarman.file=MAJOR:MINOR:INODE:SIZE:MTIME:". All five numbers are decimal: device and inode as
- * in /proc/PID/maps, the size in bytes, and the time of the last change in ns since 1970. Different
- * files of one path, as in containers, therefore have rows with different image_ptr.
+ * The name of a mapped file is its path when it was mapped, from the root of its file system:
+ * without the mount point, because nothing that keeps a mount busy is held. A reader finds the
+ * mount point in /proc/PID/mountinfo, by the device and by the root of the mount, with which the
+ * path begins. For a deleted file " (deleted)" follows. The path is the end of a string that begins
+ * with "kbarman.file=MAJOR:MINOR:INODE:SIZE:MTIME:". All five numbers are decimal: device and inode
+ * as in /proc/PID/maps, the size in bytes, and the time of the last change in ns since 1970.
+ * Different files of one path, as in containers, therefore have rows with different image_ptr.
  *
  * Of several rows of a task the one with the latest timestamp that is not after a record has the
  * task's name at that record; a record before all of them takes the first one. Of rows of a task
@@ -116,8 +122,8 @@
  * task 0 are everybody's.
  *
  * To which process a task belongs, and when it exited, stands in struct bm_kbarman_tasks
- * (barman_v2.h), which each map has in its header's pages: the string kbarman.tasks=OFFSET says where. The
- * element of a row is complete before the row is, but for the exit, which comes later.
+ * (barman_v2.h), which each map has in its header's pages: the string kbarman.tasks=OFFSET says
+ * where. The element of a row is complete before the row is, but for the exit, which comes later.
  *
  * Facts
  * -----
@@ -155,8 +161,9 @@
  * bm_kbarman_loss (barman_v2.h), which says why and since when; and a bookmark. Both have task_id 0
  * and are about the CPU. From the begin of the gap on it is not known what the CPU did, until a
  * record behind it says so: a task switch, or a sample of a task. KBARMAN_LOST_RATE loses marks of
- * programs and nothing else, and its begin may be in front of records that are there. If a CPU writes
- * nothing after a loss, only kbarman_stats.lost has it.
+ * programs and nothing else, its begin may be in front of records that are there, and it is told in
+ * the ring in which the user's next mark is written: so only the sums of all CPUs are those of the
+ * stats. If a CPU writes nothing after a loss, only kbarman_stats.lost has it.
  *
  * Call chains
  * -----------
@@ -273,8 +280,10 @@
  * reaches another 4 KiB of its ring; poll() then checks the watermark.
  *
  * A descriptor that does not own the session, and has told by KBARMAN_CONSUME how far it has read,
- * waits for `watermark` bytes behind that position of a CPU, and for the next start. The positions of
- * CPUs of which it has told nothing are 0. They are those of one recording: in another one all are 0.
+ * waits for `watermark` bytes behind that position of a CPU. The positions of CPUs of which it has
+ * told nothing are 0. They are those of one recording: in another one all are 0, and poll() reports
+ * EPOLLIN until it tells one there. Nobody can wait for a start by poll(): while the session is not
+ * running, poll() returns at once.
  *
  * Marks
  * -----
@@ -355,9 +364,9 @@
 #define KBARMAN_ABI		3
 
 /*
- * KBARMAN_GET_ABI: the number of the module's ABI goes to `abi`, whatever the number is; nothing else
- * is written. `size` is KBARMAN_GET_ABI_SIZE, and all behind `abi` is zero: to a module of ABI 2 this is
- * a query, which it answers in all these bytes.
+ * KBARMAN_GET_ABI: the number of the module's ABI goes to `abi`, whatever the number is; nothing
+ * else is written. `size` is KBARMAN_GET_ABI_SIZE, and all behind `abi` is zero: to a module of ABI
+ * 2 this is a query, which it answers in all these bytes.
  */
 #define KBARMAN_GET_ABI		_IO('k', 0xb0)	/* struct kbarman_get_abi */
 #define KBARMAN_GET_ABI_SIZE	168
@@ -500,7 +509,8 @@ struct kbarman_query {
 					 * KBARMAN_ABSENT_TASKS */
 	__u32 word_bytes;		/* of a word in the capture: 4 or 8 */
 	__u64 recording;		/* changes with each start: twice; odd while a start empties
-					 * the rings and the tables; 0: never started */
+					 * the rings and the tables; 0: never started since this
+					 * configure */
 	__u64 cpus_ptr;			/* in: room for __u64[], or 0. Bit c % 64 of [c / 64]: CPU c
 					 * can be mapped */
 	__u32 nr_cpu_words;		/* in: how many there is room for; out: how many there are */
@@ -530,8 +540,9 @@ struct kbarman_map_tail {
 /*
  * KBARMAN_CONFIGURE: allocate the rings and own a session. The owner can configure its session
  * again while it is not running. Maps of the former configuration keep what they show. A call that
- * fails leaves the session as it was, whatever the error is; both are in memory for a moment. Calls on
- * the session do not wait for a configure of it. If a field is refused, bad_offset says which one.
+ * fails leaves the session as it was, whatever the error is; both are in memory for a moment. Calls
+ * on the session do not wait for a configure of it. If a field is refused, bad_offset says which
+ * one.
  *
  * The memory is charged to the memory cgroup of the caller, from Linux 5.11 on. That of a CPU that
  * comes online while the session runs is charged to nobody.
@@ -558,7 +569,8 @@ struct kbarman_map_tail {
 #define KBARMAN_SOURCE_SCHED		(1U << 0)	/* task switches */
 #define KBARMAN_SOURCE_IDLE		(1U << 1)	/* halting events */
 #define KBARMAN_SOURCE_PMU		(1U << 2)	/* samples: needs nr_events > 0 */
-#define KBARMAN_SOURCE_MAPS		(1U << 3)	/* executable mappings */
+#define KBARMAN_SOURCE_MAPS		(1U << 3)	/* executable mappings of processes that
+							 * have samples or chains */
 #define KBARMAN_SOURCE_MARKS		(1U << 4)	/* marks that programs write */
 /* Off unless asked for; their records are values of series of kbarman's own, barman_v2.h. */
 #define KBARMAN_SOURCE_WAKE		(1U << 5)	/* who woke whom */
@@ -607,8 +619,8 @@ struct kbarman_map_tail {
 							 * capture say so */
 
 /*
- * An event. `attr` has room to grow. It is as long as its own size says (0: PERF_ATTR_SIZE_VER0), and
- * what is behind it is 0.
+ * An event. `attr` has room to grow. It is as long as its own size says (0: PERF_ATTR_SIZE_VER0),
+ * and what is behind it is 0.
  *
  * Of `attr` these are taken, with the meaning of perf_event_open(2): type; config to config4, as far
  * as this kernel has them; exclude_user, exclude_kernel, exclude_hv, exclude_idle, exclude_host and
@@ -638,7 +650,8 @@ struct kbarman_configure {
 	__u32 flags;			/* KBARMAN_CONFIGURE_* */
 	__u32 mode;			/* enum kbarman_mode */
 	__u32 sources;			/* KBARMAN_SOURCE_* */
-	__u64 ring_bytes;		/* of each CPU; rounded up to a power of two; 0 = 1 MiB */
+	__u64 ring_bytes;		/* of each CPU, at least query.min_ring_bytes; rounded up to
+					 * a power of two; 0 = 1 MiB */
 	__u64 watermark;		/* bytes, for poll(), at most ring_bytes; 0 = a quarter
 					 * of the ring */
 	__u32 max_tasks;		/* rows, at least 4; 0 = 16384, or 16 a CPU if that is more */
@@ -648,7 +661,9 @@ struct kbarman_configure {
 	__u64 cpus_ptr;			/* bit c % 64 of __u64 [c / 64]: record CPU c */
 	__u64 pids_ptr;			/* __u32[]; thread group ids of the processes to record, as
 					 * the caller's pid namespace numbers them */
-	__u32 nr_pids;			/* 0 = every task */
+	__u32 nr_pids;			/* 0 = every task; otherwise a switch is recorded if it is
+					 * from or to a task of these: behind one to another task
+					 * it is not known who runs */
 	__u32 nr_events;
 	__u64 events_ptr;		/* struct kbarman_event[]: see "Counters"; event_bytes is
 					 * the size of one */
@@ -697,7 +712,7 @@ struct kbarman_start {
 	__u32 size;
 	__u32 flags;			/* 0 */
 	__u32 event;			/* out: the event that failed, else ~0 */
-	__u32 cpu;			/* out: the CPU it failed on, else ~0 */
+	__u32 cpu;			/* out: the CPU it failed on, else ~0; of ERANGE not told */
 };
 
 #define KBARMAN_START_SIZE_VER0		16
@@ -728,6 +743,9 @@ struct kbarman_turn {
  * tells how far this descriptor has read, for poll().
  *
  *	EINVAL	no such CPU, behind write_offset; the owner: not a block boundary, or not in stream mode
+ *
+ * A position does not say of which recording it is. One of a former recording is refused only as
+ * long as it is behind write_offset: who does not own the session looks at `recording` first.
  */
 #define KBARMAN_NO_POSITION	0xffffffffffffffffULL
 
@@ -745,12 +763,14 @@ struct kbarman_consume {
 
 /*
  * KBARMAN_STATS: what happened to the records of one CPU, or of all CPUs with KBARMAN_CPU_ALL. On a
- * stopped session every record is accounted for: written = overwritten + those that were given back +
- * those in the ring, and attempts = written + the sum of lost[].
+ * stopped session every record is accounted for: written = overwritten + those that were given back
+ * + those in the ring, and attempts = written + the sum of lost[].
  *
  * A reader that is not the owner, of a session in overwrite mode, learns how many records it has
- * missed from `overwritten` and `oldest`: the records in front of `oldest` are those that it had read
- * or missed when it last did this, those that it has read since, and those that it has missed since.
+ * missed: `overwritten` is the number of records whose blocks began in front of `oldest`. If it has
+ * read n of those, it has missed overwritten - n, and if `oldest` is behind its position, it goes
+ * on at `oldest`. In stream mode read_offset says that the owner has given back what this reader
+ * had not read; how many records these were can't be known.
  *
  *	EINVAL	no such CPU
  */
@@ -799,8 +819,9 @@ struct kbarman_stats {
  * The time begins at timestamp_base, which is the timestamp of the start reading. It is the moment
  * at which all sources are there and the rings open: everything is recorded from then on, up to the
  * stop. With KBARMAN_SOURCE_SCHED each CPU begins with a task switch that says which task runs, if
- * that task is recorded: BM_TASK_SWITCH_FIRST, as that task did not begin to run then. No record is earlier or later, and no row of a table is earlier: what was
- * so before the start has the timestamp_base.
+ * that task is recorded: BM_TASK_SWITCH_FIRST, as that task did not begin to run then. No record is
+ * earlier or later, and no row of a table is earlier: what was so before the start has the
+ * timestamp_base.
  */
 struct kbarman_clock_pair {
 	__u64 timestamp;		/* ticks */
@@ -902,8 +923,10 @@ struct kbarman_sessions {
  * KBARMAN_CHOOSE: calls on this descriptor are about session `session` from now on, until the
  * descriptor gets a session of its own. 0: about the one that was configured last, as at first. The
  * choice stays if the session is configured again. With KBARMAN_CHOOSE_ONLY it is about this one
- * configuration: once the session is configured again, all calls but another choice, and mmap(), fail
- * with ESTALE, and poll() reports EPOLLERR. So no map is of another session than the query was.
+ * configuration: once the session is configured again, all calls but another choice, and mmap(),
+ * fail with ESTALE, and poll() reports EPOLLERR. So no map is of another session than the query
+ * was. Which session has come in its place is seen by a descriptor that chose without that flag.
+ * With 0 the flag has no effect.
  *
  *	EBUSY	the descriptor has a session of its own
  *	ENOENT	no such session
@@ -937,7 +960,8 @@ struct kbarman_adopt {
 
 /*
  * Marks: the input of write(). One mark is this struct and its text, without a NUL. The next mark
- * begins at the next multiple of 8. KBARMAN_MARK_SIZE_VER0 is the size of the struct's first version.
+ * begins at the next multiple of 8. KBARMAN_MARK_SIZE_VER0 is the size of the struct's first
+ * version.
  *
  *	EINVAL	`size` is smaller than KBARMAN_MARK_SIZE_VER0, or the mark is longer than the
  *		buffer; a type, series or flag is unknown; a field that the type does not
@@ -981,11 +1005,11 @@ struct kbarman_mark {
  */
 struct kbarman_mark_state {
 	__u32 size;			/* bytes of this struct that are in use */
-	__u32 recording;		/* 0: nobody records marks. Otherwise the number of the
-					 * recording, which differs between recordings: another one
-					 * begins with each session. Names and series are valid for
-					 * one recording. As long as any session records marks,
-					 * values of an older series arrive all the same */
+	__u32 recording;		/* 0: nobody records marks. Otherwise a number, not that of
+					 * kbarman_query, which differs between recordings: another
+					 * one begins with each start of a session. Names and series
+					 * are valid for one recording. As long as any session records
+					 * marks, values of an older series arrive all the same */
 };
 
 /*
