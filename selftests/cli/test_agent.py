@@ -609,6 +609,7 @@ def the_units_heal(tmp):
     assert flight["Restart"] == ["on-abnormal"] and flight["StartLimitIntervalSec"] == ["0"]
     push = unit("kbarman-push.service")
     assert push["StartLimitIntervalSec"] == ["0"] and push["Restart"] == ["always"] and push["RestartPreventExitStatus"] == ["2"]
+    assert push["KillMode"] == ["mixed"]   # its processes tell each other
     # a module that is loaded later starts them
     assert keys["WantedBy"] == flight["WantedBy"] == ["multi-user.target dev-kbarman.device"]
     with open(os.path.join(HERE, "..", "..", "packaging", "70-kbarman.rules"), encoding="utf-8") as file:

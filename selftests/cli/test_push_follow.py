@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tap  # noqa: E402
@@ -20,7 +21,7 @@ class Follower:
         os.makedirs(self.folder, exist_ok=True)
         self.process = subprocess.Popen(  # pylint: disable=R1732
             [tap.KBARMAN, "push", "--otlp", url, "--retry", "0", "--follow", self.folder, "--spool", self.spool,
-             *options], stderr=subprocess.PIPE, text=True)
+             *options], stderr=subprocess.PIPE, text=True, start_new_session=True)
         tap.ENDINGS.append(self.process.kill)
 
     def end(self, number=signal.SIGTERM):
@@ -128,6 +129,64 @@ def a_folder_that_is_made_anew_is_followed(tmp):
         tap.until(lambda: "b-1.cap" in noted(tmp))
         follower.end()
         assert taken(collector) == [0x1000, 0x5000], taken(collector)
+
+
+class Held:
+    """An answer that comes when it is let go; None: the connection ends."""
+
+    def __init__(self, status):
+        self.status, self.asked, self.let_go = status, threading.Event(), threading.Event()
+
+    def __call__(self, handler):
+        self.asked.set()
+        assert self.let_go.wait(tap.HANG)
+        handler.close_connection = True
+        return self.status
+
+
+def an_end_that_all_processes_get_loses_nothing(tmp):
+    """As Ctrl-C does, in a terminal."""
+    give(tmp, "a-1.cap")
+    held = Held(503)
+    with Collector(held) as collector:
+        follower = Follower(tmp, collector.url)
+        assert held.asked.wait(tap.HANG)
+        os.killpg(follower.process.pid, signal.SIGINT)
+        held.let_go.set()
+        follower.process.communicate(timeout=tap.HANG)
+        give(tmp, "a-2.cap", pc=0x5000)
+        follower = Follower(tmp, collector.url)
+        tap.until(lambda: "a-2.cap" in noted(tmp))
+        follower.end()
+        assert sorted(taken(collector)) == [0x1000, 0x5000], taken(collector)
+
+
+def a_process_that_is_killed_while_it_sends_is_told(tmp):
+    give(tmp, "a-1.cap")
+    held = Held(None)
+    with Collector(held) as collector:
+        follower = Follower(tmp, collector.url)
+        assert held.asked.wait(tap.HANG)
+        with open(f"/proc/{follower.process.pid}/task/{follower.process.pid}/children", encoding="ascii") as file:
+            os.kill(int(file.read()), signal.SIGKILL)
+        give(tmp, "a-2.cap", pc=0x5000)
+        tap.until(lambda: noted(tmp) == ["a-2.cap"])
+        said = follower.end()[1]
+        held.let_go.set()
+        assert "a-1.cap: signal 9 ended the process" in said, said
+        follower = Follower(tmp, collector.url)
+        tap.until(lambda: "a-1.cap" in noted(tmp))
+        follower.end()
+
+
+def what_is_no_file_is_left(tmp):
+    give(tmp, "a-3.cap")
+    os.mkfifo(os.path.join(tmp, "in", "a-1.cap"))
+    os.symlink("a-1.cap", os.path.join(tmp, "in", "a-2.cap"))
+    with Collector() as collector:
+        follower = Follower(tmp, collector.url)
+        tap.until(lambda: noted(tmp) == ["a-3.cap"])
+        follower.end()
 
 
 def wrong_uses_are_refused(tmp):

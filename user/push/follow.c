@@ -2,7 +2,7 @@
 /*
  * See follow.h. A capture is done when its requests have a fate: sent, in the spool, or lost, which the
  * process that had it has said. It is noted then; if the note is lost with the machine, the capture is sent
- * again. A capture that can't be read is left until the next start.
+ * again. A capture that can't be read, or whose process is killed, is left until the next start.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@
 
 #define NOTES		"followed"
 #define SUFFIX		".cap"
+#define KILLED		-1
 #define PAUSE_S		60	/* after which the folder is looked at, and the spool sent, in any case */
 
 struct state {
@@ -63,7 +65,7 @@ static void catch_signals(struct state *state)
 	sigaction(SIGTERM, &action, NULL);
 }
 
-/* Returns the exit status of the process. */
+/* Returns the exit status of the process, or KILLED. */
 static int send_in_process(const struct state *state, const char *file, bool patient)
 {
 	const struct push_follow *follow = state->follow;
@@ -76,6 +78,8 @@ static int send_in_process(const struct state *state, const char *file, bool pat
 	if (pid < 0)
 		return cli_fail("can't start a process: %s", strerror(errno));
 	if (!pid) {
+		/* a terminal's signal comes by on_signal() alone: the second one ends this process at once */
+		setpgid(0, 0);
 		signal(SIGINT, SIG_DFL);
 		signal(SIGTERM, SIG_DFL);
 		sigprocmask(SIG_SETMASK, &state->others, NULL);
@@ -89,7 +93,12 @@ static int send_in_process(const struct state *state, const char *file, bool pat
 		;
 	sigprocmask(SIG_SETMASK, &blocked, NULL);
 	child = 0;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : CLI_DAMAGED;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	if (!stop)
+		cli_warn("%s: signal %d ended the process that sent it: the next start sends it again",
+			 file ?: follow->spool, WTERMSIG(status));
+	return KILLED;
 }
 
 /* ---- what was sent */
@@ -165,6 +174,15 @@ static int begin_notes(struct state *state)
 
 /* ---- the folder */
 
+static bool is_file(const struct state *state, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s", state->follow->folder, name);
+	return !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
 static int is_capture(const struct dirent *entry)
 {
 	size_t length = strlen(entry->d_name), end = strlen(SUFFIX);
@@ -181,11 +199,11 @@ static void send_capture(struct state *state, const char *name)
 	snprintf(path, sizeof(path), "%s/%s", state->follow->folder, name);
 	status = send_in_process(state, path, !state->kept);
 	state->kept = status == PUSH_STATUS_KEPT;
-	if (stop && status == CLI_IMPOSSIBLE)
+	if (stop && (status == CLI_IMPOSSIBLE || status == KILLED))
 		return;
 	set_done(state, name);
 	/* what can't be read may be readable another time; what is gone needs no note */
-	if (status != CLI_IMPOSSIBLE)
+	if (status != CLI_IMPOSSIBLE && status != KILLED)
 		note(state, name);
 }
 
@@ -197,7 +215,7 @@ static void send_folder(struct state *state)
 	if (nr < 0)
 		cli_warn("%s: %s: it is looked at again in %d s", state->follow->folder, strerror(errno), PAUSE_S);
 	for (int i = 0; i < nr; i++) {
-		if (!stop && !is_done(state, names[i]->d_name))
+		if (!stop && !is_done(state, names[i]->d_name) && is_file(state, names[i]->d_name))
 			send_capture(state, names[i]->d_name);
 		free(names[i]);
 	}
