@@ -396,7 +396,7 @@ def few_turns_have_no_error(tmp):
 
 def turns_need_two_groups(tmp):
     done = tap.run("stat", "--rotate", "5", "-e", "page-faults,task-clock", "true")
-    assert done.returncode == 0 and "no two groups" in done.stderr, done
+    assert done.returncode == 0 and "nothing takes turns" in done.stderr, done
 
 
 def errors_are_fields_for_scripts(tmp):

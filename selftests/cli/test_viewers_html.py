@@ -236,6 +236,15 @@ def asked(page, script):
     return json.loads(browser.attribute(browser.dom(page), "data-said"))
 
 
+def a_page_of_a_part_says_so(tmp):
+    path = viewers.random_capture(3).save(os.path.join(tmp, "a.cap"))
+    for args, part in ([], False), (["--cpu", "0"], True):
+        page = os.path.join(tmp, "a.html")
+        done = tap.run("convert", "--to", "html", *args, "-o", page, path)
+        assert done.returncode == 0, done
+        assert ("which options chose" in asked(page, "return document.getElementById('facts').textContent;")) == part
+
+
 WAITS = """
 const said = [], { tasks, timeline } = page, all = page.capture.length;
 for (const [from, to] of [[0, 1], [0.2, 0.55], [0.5, 0.500001]]) {

@@ -521,7 +521,7 @@ static enum verdict check_maps(struct doctor *doctor)
 	if (!doctor->device)
 		return say(doctor, GOOD, "unknown without the device");
 	if (doctor->query.features & KBARMAN_FEATURE_MAPS)
-		return say(doctor, GOOD, "all new ones are recorded");
+		return say(doctor, GOOD, "new ones are recorded");
 	if (doctor->query.features & KBARMAN_FEATURE_MAPS_MADE) {
 		advise(doctor, "boot a kernel in which copy_vma() takes a kprobe; without it "
 		       "samples in code that mremap(2) has moved have no image");

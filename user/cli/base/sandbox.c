@@ -296,7 +296,7 @@ static void stopped(int signal, siginfo_t *info, void *context)
 	put(cli_verb_name);
 	put(": stopped by the sandbox: something tried to ");
 	put(deed);
-	put(", which reading a file never needs: the file may be malicious\n");
+	put(", which reading a file is not known to need: the file may be malicious\n");
 	cli_output_remove_all();
 	_exit(CLI_IMPOSSIBLE);
 }

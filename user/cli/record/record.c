@@ -167,7 +167,7 @@ static void choose_turns(struct record_options *o)
 	if (turns > 1)
 		return;
 	cli_warn("--rotate: there are no two groups behind the first one that could take turns, so "
-		 "all is counted all the time");
+		 "nothing takes turns");
 	for (unsigned int i = 0; i < o->nr_events; i++)
 		o->events[i].flags &= ~KB_PERF_TURN;
 }

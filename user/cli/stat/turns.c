@@ -35,8 +35,8 @@ int stat_turns_choose(struct stat_run *run)
 		return 0;
 	choose_groups(run);
 	if (run->nr_groups < 2) {
-		cli_warn("--rotate: there are no two groups that could take turns, so all is counted "
-			 "all the time");
+		cli_warn("--rotate: there are no two groups that could take turns, so nothing takes "
+			 "turns");
 		for (unsigned int i = 0; i < run->nr_events; i++)
 			run->events[i].group = 0;
 		run->nr_groups = 0;

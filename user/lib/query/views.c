@@ -7,11 +7,11 @@
 
 static const char *const views[] = {
 	"CREATE VIEW runs AS SELECT file, record, at_ns, end_ns, duration_ns, cpu, tid, pid, task, "
-	"ended, next_tid FROM slices WHERE kind = 'run' -- every run of a task on a CPU\n",
+	"ended, next_tid FROM slices WHERE kind = 'run' -- runs of a task on a CPU\n",
 
 	"CREATE VIEW idle AS SELECT file, record, at_ns, end_ns, duration_ns, cpu, ended, idle_state, "
 	"idle_state_name, state, state_name FROM slices WHERE kind = 'idle' "
-	"-- every halt of a CPU; the last two columns are old names\n",
+	"-- halts of a CPU; the last two columns are old names\n",
 
 	"CREATE VIEW gaps AS SELECT file, record, at_ns, end_ns, duration_ns, cpu, records, reason "
 	"FROM slices WHERE kind = 'lost' -- times in which records are missing\n",

@@ -105,7 +105,7 @@
 
 /* ---- records ---- */
 
-LOCAL_TABLE(records, "every record of the capture")
+LOCAL_TABLE(records, "the records of the capture")
 LOCAL(records, ticks, NONE, U64, "when, in ticks of the recorded clock")
 LOCAL(records, at_ns, COMMON, I64, "when")
 OLD(records, ns, at_ns)
@@ -233,7 +233,7 @@ COLUMN(gaps, records, NONE, U64, "number of lost records")
 WORDS(gaps, reason, NONE, reason_words, "why; unknown: it is not known, or there are several reasons")
 END(gaps)
 
-QUERY_TABLE(waits, "every wait of a task between two of its runs; cpu is where it began")
+QUERY_TABLE(waits, "waits of a task between two of its runs; cpu is where it began")
 QUERY_TIMES(waits)
 QUERY(waits, blocked, INTEGER, "0 if it was preempted")
 QUERY(waits, asleep, INTEGER, "1 if it most likely had nothing to do")
@@ -254,7 +254,7 @@ WORDS(wakeups, context, TEXT, context_words, "in what it was woken")
 END(wakeups)
 
 QUERY_TABLE(delays,
-	    "every wait of a task that could run, until it ran on cpu: from a wakeup (by whom) or from a "
+	    "waits of a task that could run, until it ran on cpu: from a wakeup (by whom) or from a "
 	    "preemption; the last seven columns are its parts: see kbarman-report(1), --latency")
 QUERY_TIMES(delays)
 QUERY(delays, preempted, INTEGER, "1: it began by a preemption")
@@ -275,7 +275,7 @@ QUERY(delays, unknown_ns, INTEGER, "while records are missing")
 OLD_QUERY(delays, state, INTEGER)
 QUERY_END(delays)
 
-QUERY_TABLE(migrations, "every migration: tid ran on cpu while moved_tid went from from_cpu to to_cpu")
+QUERY_TABLE(migrations, "migrations: tid ran on cpu while moved_tid went from from_cpu to to_cpu")
 QUERY(migrations, moved_tid, INTEGER, "the task that moved")
 QUERY(migrations, moved_pid, INTEGER, "its process")
 QUERY(migrations, moved_task, TEXT, "its name")

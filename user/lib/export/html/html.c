@@ -387,6 +387,7 @@ static void put_facts(struct html *x, struct kb_json *json)
 	kb_json_u64(json, "cpus", x->header->max_cores);
 	kb_json_u64(json, "records", x->trace->nr_shown);
 	kb_json_u64(json, "lost", x->lost);
+	kb_json_bool(json, "part", x->trace->wanted);
 	kb_json_double(json, "epoch", (double)x->header->unix_base_ns / 1e6);
 	kb_json_double(json, "first", (double)kb_shown_first(x->trace));
 	kb_json_double(json, "last", (double)kb_shown_last(x->trace));

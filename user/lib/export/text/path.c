@@ -122,7 +122,7 @@ static void put_links(const struct latency_text *text, const struct kb_path *pat
 
 	text_put_title(&text->put, "Its links, in order (times in ms since the beginning)");
 	if (i)
-		text_printf(&text->put, "# %" PRIu64 " earlier link%s: --json shows all\n#\n", i,
+		text_printf(&text->put, "# %" PRIu64 " earlier link%s: --json shows them\n#\n", i,
 			    i == 1 ? " is left out" : "s are left out");
 	text_printf(&text->put, "#       Since          Time  Task, and what it did\n#\n");
 	for (; i < path->nr; i++) {

@@ -206,7 +206,7 @@ void text_put_losses(const struct report_text *report)
 	if (!losses->stated && !gaps)
 		text_printf(report, "# lost     : the capture does not say\n");
 	else
-		text_printf(report, "# lost     : %" PRIu64 " records\n",
+		text_printf(report, "# lost     : %s%" PRIu64 " records\n", losses->stated ? "" : "at least ",
 			    losses->stated ? losses->lost : gaps);
 	for (i = 0; i < losses->nr_rows; i++)
 		if (losses->rows[i].count)

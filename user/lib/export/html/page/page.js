@@ -26,7 +26,7 @@ class Page {
     document.title = `${title} — kbarman`;
     byId('title').textContent = title;
     const parts = [facts.host, facts.release && `Linux ${facts.release}`, `${facts.cpus} CPU${facts.cpus === 1 ? '' : 's'}`,
-      duration(this.capture.length), `${count(facts.records)} records`, facts.epoch ? new Date(facts.epoch).toISOString().replace('T', ' ').slice(0, 19) + ' UTC' : ''];
+      duration(this.capture.length), `${count(facts.records)} records${facts.part ? ', which options chose' : ''}`, facts.epoch ? new Date(facts.epoch).toISOString().replace('T', ' ').slice(0, 19) + ' UTC' : ''];
     byId('facts').append(parts.filter(part => part).join(' · '));
     if (facts.lost) byId('facts').append(' · ', element('span', { className: 'lost' }, `${count(facts.lost)} lost`));
   }
