@@ -2,9 +2,13 @@
 # SPDX-License-Identifier: MIT
 """push --protocol grpc: a server of the gRPC project takes what one of HTTP takes, and each of its statuses has the
 fate that HTTP's has."""
+import contextlib
 import gzip
 import os
+import socket
+import struct
 import sys
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import grpc_server  # noqa: E402
@@ -88,6 +92,55 @@ def a_server_of_http_alone_takes_nothing_and_nothing_is_lost(tmp):
     with server(tmp) as s:
         result = tap.run("push", "--otlp", s.url, capture(tmp), "--retry", 0)
         assert result.returncode == 1 and not s.taken(), result
+
+
+class Bare:
+    """A server of HTTP/2 that answers each request with status 200, these headers and no body."""
+
+    def __init__(self, *headers):
+        self.block = b"\x88" + b"".join(b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
+                                        for name, value in headers)
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                with self.socket.accept()[0] as client, client.makefile("rwb") as file:
+                    self.answer(file)
+            except OSError:
+                if self.socket.fileno() < 0:
+                    return
+
+    @staticmethod
+    def put(file, kind, flags, stream, data=b""):
+        file.write(struct.pack(">I", len(data))[1:] + struct.pack(">BBI", kind, flags, stream) + data)
+        file.flush()
+
+    def answer(self, file):
+        self.put(file, 4, 0, 0)                         # SETTINGS
+        file.read(24)                                   # the preface
+        while len(head := file.read(9)) == 9:
+            kind, flags, stream = struct.unpack(">BBI", head[3:])
+            file.read(int.from_bytes(head[:3], "big"))
+            if kind == 4 and not flags & 1:
+                self.put(file, 4, 1, 0)                 # ACK
+            if kind == 0 and flags & 1:                 # the end of DATA
+                self.put(file, 1, 5, stream, self.block)
+
+    def close(self):
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+
+
+def an_answer_without_a_status_of_grpc_takes_nothing(tmp):
+    for headers in [], [(b"grpc-status", b"abc")], [(b"grpc-status", b"")], [(b"grpc-status", b"4294967296")]:
+        spool = os.path.join(tmp, f"spool{len(os.listdir(tmp))}")
+        with contextlib.closing(Bare(*headers)) as s:
+            result = push(s.url, capture(tmp), "--retry", 0, "--spool", spool)
+            assert result.returncode == 3 and "gRPC's status 2" in result.stderr, (headers, result)
+            assert len(os.listdir(spool)) == 1
 
 
 def certificates_are_checked_on_both_sides(tmp):

@@ -46,10 +46,16 @@ static bool is_message(const unsigned char *body, size_t size)
 
 void push_grpc_reply(struct push_reply *reply)
 {
-	unsigned int status = (unsigned int)reply->grpc_status;
+	unsigned int status;
 
-	if (reply->status != 200 || reply->grpc_status < 0)
+	if (reply->status != 200)
 		return;
+	/* What a proxy says that knows no gRPC. With a body, it is not known what became of the request. */
+	if (reply->grpc_status < 0 && !reply->size)
+		reply->grpc_status = PUSH_GRPC_UNKNOWN;
+	if (reply->grpc_status < 0)
+		return;
+	status = (unsigned int)reply->grpc_status;
 	reply->status = status < ARRAY_SIZE(statuses) ? statuses[status] : 500;
 	if (status == RESOURCE_EXHAUSTED && strstr(reply->grpc_message, TOO_LARGE))
 		reply->status = 413;

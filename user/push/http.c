@@ -5,7 +5,6 @@
  */
 #include <curl/curl.h>
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +90,16 @@ static bool take_value(const char *data, size_t size, const char *name, char *to
 	return true;
 }
 
+/* A status of gRPC; what is none is that which says nothing. */
+static int status_of(const char *text)
+{
+	const char *digits = text + strspn(text, " \t");
+	size_t length = strspn(digits, "0123456789");
+
+	return length && length < 4 && !digits[length + strspn(digits + length, " \t\r\n")] ?
+	       atoi(digits) : PUSH_GRPC_UNKNOWN;
+}
+
 /* libcurl calls this with each header, and with those behind the answer. */
 static size_t take_header(const char *data, size_t one, size_t size, void *context)
 {
@@ -99,7 +108,7 @@ static size_t take_header(const char *data, size_t one, size_t size, void *conte
 
 	(void)one;	/* always 1 */
 	if (take_value(data, size, "grpc-status:", number, sizeof(number)))
-		http->status = (int)(strtoul(number, NULL, 10) & INT_MAX);
+		http->status = status_of(number);
 	take_value(data, size, "grpc-message:", http->message, sizeof(http->message));
 	return size;
 }

@@ -19,6 +19,8 @@ struct push_http_options {
 	bool grpc;			/* HTTP/2 alone, and the status behind the answer is wanted */
 };
 
+#define PUSH_GRPC_UNKNOWN	2	/* a status of gRPC, which says nothing */
+
 struct push_reply {
 	long status;			/* of HTTP; 0: there was no answer, `why` says why not */
 	char why[256];
