@@ -37,6 +37,7 @@
  *	FAKE_OTHERS	another user has begun a stream since
  *	FAKE_MOST	so many sessions there may be (8)
  *	FAKE_STALL	the disk stalls once, until so many milliseconds' records are written
+ *	FAKE_KILL	the process is killed before write number N of what is recorded
  *	FAKE_PATIENT	records wait for room in the buffers: nothing is lost however slow the reader is
  *	FAKE_PC		every fourth record is a sample there, and the capture of this machine
  *	FAKE_TASK	of that task (1)
@@ -1156,10 +1157,12 @@ ssize_t pwrite64(int fd, const void *data, size_t length, off_t offset)
 {
 	ssize_t (*real)(int, const void *, size_t, off_t) = next("pwrite64");
 	static unsigned int calls;
-	unsigned int ms = setting("FAKE_STALL", 0);
+	unsigned int ms = setting("FAKE_STALL", 0), call = __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
 
+	if (call == setting("FAKE_KILL", 0))
+		raise(SIGKILL);
 	/* the first sync has some; behind it is the recording */
-	if (ms && __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) == 20) {
+	if (ms && call == 20) {
 		unsigned int until = __atomic_load_n(&fake.bursts, __ATOMIC_ACQUIRE) + ms;
 
 		while (__atomic_load_n(&fake.bursts, __ATOMIC_ACQUIRE) < until)

@@ -9,6 +9,7 @@ import hashlib
 import os
 import random
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -121,6 +122,24 @@ def killed_at_any_moment_all_that_was_written_is_recovered(tmp):
         counts = list(pool.map(kill_once, dirs, range(KILLS)))
     print(f"# {sum(counts)} records recovered, {min(counts)} to {max(counts)}")
     assert sum(counts) > KILLS * 100, counts
+
+
+def killed_before_any_write_there_is_a_capture_or_none(tmp):
+    captures = 0
+    for number in range(1, 25):
+        directory = os.path.join(tmp, str(number))
+        os.mkdir(directory)
+        done = recorder.record(directory, "sleep", "0.1", env=recorder.fake(FAKE_RATE=5, FAKE_KILL=number))
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL, done
+        with open(os.path.join(directory, "kbarman.cap.partial"), "rb") as partial:
+            if not any(partial.read(8)):
+                continue
+        captures += 1
+        checked = tap.run("check", "kbarman.cap.partial", cwd=directory)
+        assert checked.returncode == 0 and "damaged" not in checked.stdout, (number, checked)
+    assert captures > 1, captures
 
 
 def a_killed_recording_gets_its_name_and_symbols(tmp):

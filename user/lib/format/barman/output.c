@@ -153,6 +153,9 @@ int barman_write_rows(struct kb_barman_writer *writer)
 		ret = put(writer, writer->header + p->pmus, p->tasks - p->pmus, p->pmus);
 	if (!ret && !writer->synced_rest)
 		ret = put(writer, writer->header + p->charts, p->store - p->charts, p->charts);
+	/* A file that begins with the magic has a whole header from the first sync on. */
+	if (!ret && !writer->synced_strings)
+		ret = put(writer, writer->header + p->store, BARMAN_STORE_BYTES, p->store);
 	return ret;
 }
 
