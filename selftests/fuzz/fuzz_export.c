@@ -135,8 +135,9 @@ static void check(const char *name, const void *data, size_t size, bool flag)
 		check_annotate(data, size);
 	else if (strcmp(name, "tptp") == 0)
 		check_tptp(data, size);
-	else if (strcmp(name, "perfetto") != 0 && strcmp(name, "pprof") != 0)
-		check_text(data, size);		/* those two are binary */
+	else if (strcmp(name, "perfetto") != 0 && strcmp(name, "pprof") != 0 &&
+		 strcmp(name, "barman") != 0)
+		check_text(data, size);		/* those three are binary */
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *place)
