@@ -272,7 +272,8 @@ static int find_rings(struct kb_follow *follow, uint64_t ticks, struct kb_error 
 	if (follow->begun && now - follow->found_ms < FIND_MS)
 		return 0;
 	follow->found_ms = now;
-	follow->found = follow->begun ? follow->found : ticks;
+	if (!follow->begun)
+		follow->found = ticks;
 	for (uint32_t cpu = 0; cpu < follow->nr_cpus && !ret; cpu++) {
 		struct kbarman_stats stats;
 
