@@ -14,7 +14,7 @@ bench_guest() {
 		mkdir -p "$guest/lttng"
 		cp "$modules"/*.ko "$guest/lttng"
 	fi
-	cp selftests/bench/switch/guest.sh "$guest"
+	cp selftests/bench/switch/guest.sh selftests/lib/lttng.sh "$guest"
 	root=$(scripts/rootfs "$1" bench)
 }
 

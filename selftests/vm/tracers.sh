@@ -5,30 +5,22 @@
 #
 # Counts with that tracer how often a task is switched while it has a name that it gave itself, and
 # says by how many that differs from what the task counted: "TRACER: off by N, lost nothing". The
-# program tracers is beside this script, and LTTng's modules are in ../../lttng. Works in a folder of
+# program tracers and lttng.sh are beside this script, and LTTng's modules are in ../../lttng. Works in a folder of
 # its own, in the root of a VM.
 
 set -eu
 tracer=$1
 here=$(cd "$(dirname -- "$0")" && pwd)
+# shellcheck source=SCRIPTDIR/../lib/lttng.sh
+. "$here/lttng.sh"
 program=$here/tracers
 scrap=$(mktemp -d)
 cd "$scrap"
 trap 'rm -rf "$scrap"' EXIT
 
-lttng_modules() {
-	modules=/lib/modules/$(uname -r)
-	[ -e "$modules/lttng" ] && return
-	mkdir -p "$modules"
-	cp -r "$here/../../lttng" "$modules"
-	touch "$modules/modules.order" "$modules/modules.builtin" "$modules/modules.builtin.modinfo"
-	depmod
-}
-
 with_lttng() {
 	export LTTNG_HOME="$scrap"
-	lttng_modules
-	lttng-sessiond --daemonize
+	lttng_begin "$here/../../lttng"
 	{
 		lttng create kbarman_test --output="$scrap/trace"
 		lttng enable-channel --kernel --subbuf-size=1M --num-subbuf=8 switches
@@ -41,9 +33,7 @@ with_lttng() {
 	read -r name switches <said
 	babeltrace2 trace >events 2>lost
 	seen=$(grep -c "prev_comm = \"$name\"" events) || :
-	daemon=$(cat /var/run/lttng/lttng-sessiond.pid)
-	kill "$daemon"
-	while [ -d "/proc/$daemon" ]; do sleep 0.1; done
+	lttng_end
 }
 
 with_bpftrace() {

@@ -32,6 +32,9 @@
 #
 # shellcheck disable=SC2317,SC2012 # functions are called by name; ls has sizes
 
+# shellcheck source=SCRIPTDIR/../../lib/lttng.sh
+. ./lttng.sh
+
 tracing=/sys/kernel/tracing
 here=$PWD
 
@@ -96,13 +99,7 @@ lttng_daemon() {
 		echo "its modules do not build for this kernel"
 		return 1
 	}
-	modules=/lib/modules/$(uname -r)
-	[ -e "$modules/lttng" ] || {
-		mkdir -p "$modules" && cp -r lttng "$modules" &&
-		touch "$modules/modules.order" "$modules/modules.builtin" \
-			"$modules/modules.builtin.modinfo" && depmod || return
-	}
-	lttng-sessiond --daemonize
+	lttng_begin lttng
 }
 
 # lttng_session EVENTS SUBBUFFER CREATE-OPTION...
@@ -118,9 +115,7 @@ lttng_session() {
 lttng_on() { lttng_session sched_switch 1M --snapshot --output="$PWD/snapshot" || { cat why; false; }; }
 lttng_off() {
 	lttng destroy bench
-	daemon=$(cat /var/run/lttng/lttng-sessiond.pid)
-	kill "$daemon"
-	while [ -d "/proc/$daemon" ]; do sleep 0.1; done
+	lttng_end
 } >/dev/null
 
 # ---- and of what each has to say of scheduling
