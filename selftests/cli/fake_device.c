@@ -41,6 +41,8 @@
  *	FAKE_PATIENT	records wait for room in the buffers: nothing is lost however slow the reader is
  *	FAKE_PC		every fourth record is a sample there, and the capture of this machine
  *	FAKE_TASK	of that task (1)
+ *	FAKE_PROCESSES	these processes of the machine, with ',' between them, have rows
+ *	FAKE_NAMESPACE	the tool is in a PID namespace, as in a container; 0: it is in none (as it is)
  *	FAKE_STOP	the process stops (SIGSTOP) before it closes this file
  *	FAKE_READS	appends to this file the path of each file that is opened for reading
  *	FAKE_MODULES	/proc/modules has one module: "same", whose use count is another one each
@@ -213,6 +215,18 @@ static void add_task(uint32_t id, uint32_t process, uint64_t exited, const char 
 	fake.tables->tail.tasks[row] = (struct bm_protocol_header_task_info){
 		fake.started.timestamp, id, add_string(name, strlen(name)) };
 	__atomic_store_n(&fake.tables->tail.nr_tasks, row + 1, __ATOMIC_RELEASE);
+}
+
+/* Those of FAKE_PROCESSES. */
+static void add_processes(void)
+{
+	const char *at = getenv("FAKE_PROCESSES");
+
+	for (char *end; at && *at; at = *end ? end + 1 : end) {
+		uint32_t id = (uint32_t)strtoul(at, &end, 10);
+
+		add_task(id, id, 0, "process");
+	}
 }
 
 static bool add_row(const struct kbarman_map_row *row)
@@ -737,6 +751,7 @@ static int start(struct kbarman_start *s)
 	reset_tables();
 	add_task(0, 0, 0, "swapper");
 	add_task(1, PROCESS, 12345, "fake task");
+	add_processes();
 	add_images();
 	add_fact("kbarman.ext=1");
 	add_fact("kbarman.raw_base=%" PRIu64, (uint64_t)fake.started.raw_ns);
@@ -1098,6 +1113,15 @@ FILE *fopen64(const char *path, const char *mode)
 	if (geteuid() && !strcmp(path, "/proc/kallsyms"))
 		return fake_kallsyms();
 	return real(path, mode);
+}
+
+ssize_t readlink(const char *path, char *text, size_t size)
+{
+	ssize_t (*real)(const char *, char *, size_t) = next("readlink");
+
+	if (!getenv("FAKE_NAMESPACE") || strcmp(path, "/proc/self/ns/pid") != 0)
+		return real(path, text, size);
+	return snprintf(text, size, "pid:[%s]", setting("FAKE_NAMESPACE", 0) ? "4026532000" : "4026531836");
 }
 
 int close(int fd)

@@ -24,7 +24,8 @@ AGENT = os.path.join(os.path.dirname(tap.KBARMAN), "kbarmand")
 
 def configure(tmp, text="", session="", name="all"):
     with open(os.path.join(tmp, "conf"), "w", encoding="utf-8") as file:
-        file.write(f"[agent]\nfolder = {tmp}/caps\nstate = {tmp}/state\nlabels = no\n"
+        file.write(f"[agent]\nfolder = {tmp}/caps\nstate = {tmp}/state\n"
+                   f"{'' if 'labels' in text else 'labels = no'}\n"
                    f"{'' if 'keep_free' in text else 'keep_free = 0'}\n{text}\n"
                    f"[session {name}]\n{session}\n")
 
@@ -138,6 +139,24 @@ def records_are_in_captures_one_behind_the_other(tmp):
             assert int(said[f"written.{cpu}"]) == sum(1 for r in records if r[1] == cpu), said
         assert tap.run("check", path).returncode == 0 and tap.run("report", path).returncode == 0
     assert number >= 4 and total == sum(int(said[f"part_written.{cpu}"]) for cpu in range(2)), total
+
+
+def processes_have_the_notes_that_are_asked_for(tmp):
+    with subprocess.Popen(["sh", "-c", "read x", "word"], stdin=subprocess.PIPE) as process:
+        with open(f"/proc/{process.pid}/cgroup", encoding="utf-8") as file:
+            has_cgroup = bool(file.read())
+        until(lambda: open(f"/proc/{process.pid}/cmdline", "rb").read().startswith(b"sh\0"), "no shell")
+        for text, cgroup, command in (("", False, False), ("labels = yes", True, False),
+                                      ("commands = yes", False, True)):
+            configure(tmp, text, session="file_time = 1s")
+            before = set(captures(tmp))
+            with Running(tmp, env=fake(FAKE_PROCESSES=process.pid, FAKE_NAMESPACE=0)):
+                until(lambda: len(set(captures(tmp)) - before) >= 2, "no captures")
+            for path in set(captures(tmp)) - before:
+                said = facts(path)
+                assert ("cgroup_of.2" in said) == (cgroup and has_cgroup), (text, said)
+                assert said.get("command.2") == ("sh -c read x word" if command else None), (text, said)
+        process.stdin.close()
 
 
 def a_capture_ends_when_it_is_large(tmp):

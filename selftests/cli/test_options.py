@@ -24,7 +24,7 @@ MEANINGS = {
     "--interval": "time between two readings", "--json": "print JSON",
     "--kallsyms": "kernel symbols, in the format of /proc/kallsyms", "--latency": "why tasks ran late",
     "--lines": "with lines of source files", "--metrics": "show metrics",
-    "--no-demangle": "keep C[+][+] and Rust names mangled", "--output": "write to (FILE|OUT|DIR)",
+    "--no-commands": "leave out the command lines of processes", "--no-demangle": "keep C[+][+] and Rust names mangled", "--output": "write to (FILE|OUT|DIR)",
     "--percent-limit": "leave out rows below N percent", "--pid": "use only these processes, comma-separated",
     "--rotate": "let groups of events take turns of about TIME", "--sources": "also record these, comma-separated",
     "--symfs": "look for programs and libraries below DIR", "--task": "use only tasks with this name",

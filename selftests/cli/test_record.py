@@ -98,6 +98,38 @@ def facts_are_in_the_string_table(tmp):
     assert "tgid.0" not in facts and "lost.0.full" not in facts and "unordered" not in facts
 
 
+def noted(path):
+    """What the capture says of the process of row 2: its cgroup and its command line."""
+    facts = Capture(path).facts()
+    assert not {key for key in facts if re.fullmatch(r"(cgroup_of|command)\.[013]", key)}, facts
+    return facts.get(f"cgroup.{facts.get('cgroup_of.2')}"), facts.get("command.2")
+
+
+def processes_have_their_cgroups_and_command_lines(tmp):
+    """A process that runs, and a number that none has: in a whole file and in copies."""
+    words = [b"sh", b"-c", b"read x", b"a \x1b[1m\xff", b"y" * 300]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as process:
+        tap.until(lambda: open(f"/proc/{process.pid}/cmdline", "rb").read().startswith(b"sh\0"), "the shell")
+        with open(f"/proc/{process.pid}/cgroup", encoding="utf-8") as file:
+            groups = [line.split(":", 2)[2] for line in file.read().splitlines()]
+        command = b" ".join(words).replace(b"\x1b", b"?").replace(b"\xff", b"?")[:253].decode() + "..."
+        env = fake(FAKE_PROCESSES=f"{process.pid},{0x7ffffff0}", FAKE_NAMESPACE=0)
+        for args, has_command in (([], True), (["--mode", "overwrite"], True), (["--no-commands"], False)):
+            done = record(tmp, *args, "sleep", "0.1", env=env)
+            assert done.returncode == 0, done
+            cgroup, got = noted(os.path.join(tmp, "kbarman.cap"))
+            assert cgroup in groups if groups else cgroup is None, (args, cgroup, groups)
+            assert got == (command if has_command else None), (args, got)
+        for args, has_command in (([], True), (["--no-commands"], False)):
+            done = tap.run("snapshot", "-o", "s.cap", *args, cwd=tmp,
+                           env={**env, "FAKE_RUNNING": "1"})
+            assert done.returncode == 0, done
+            assert noted(os.path.join(tmp, "s.cap"))[1] == (command if has_command else None)
+        record(tmp, "sleep", "0.1", env={**env, "FAKE_NAMESPACE": "1"})
+        assert noted(os.path.join(tmp, "kbarman.cap")) == (None, None)
+        process.stdin.close()
+
+
 def kernel_text_is_mapped(tmp):
     record(tmp, "sleep", "0.1", env=fake(FAKE_RATE=1))
     assert "[kernel.kallsyms]" in whole(tmp)[0].images()

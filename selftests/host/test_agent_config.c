@@ -61,11 +61,12 @@ static void whole_files(void)
 	tap_is(read_text(&config, text), 0, "a_whole_file_has_no_error");
 	tap_is_string(config.folder, "/srv/caps", "the_folder_is_taken");
 	tap_is(config.folder_bytes, UINT64_C(2) << 30, "sizes_have_suffixes");
-	tap_ok(!config.labels, "no_is_no");
+	tap_ok(!config.labels && !config.commands, "no_is_no");
 	tap_is(config.nr_sessions, 2, "each_section_is_a_session");
 	a = agent_config_find(&config, "all");
 	b = agent_config_find(&config, "b");
 	tap_ok(a && b && !agent_config_find(&config, "c"), "sessions_are_found_by_name");
+	tap_ok(!a->notes && !b->notes, "nothing_is_noted_without_labels_and_commands");
 	tap_is(a->sources, KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_WAKE | KBARMAN_SOURCE_IRQ,
 	       "sources_are_words");
 	tap_is_string(a->cpus, "0-3", "cpus_are_a_list");
@@ -79,6 +80,10 @@ static void whole_files(void)
 
 	tap_is(read_text(&config, "[session a]\n"), 0, "nothing_but_a_session_is_needed");
 	tap_is_string(config.folder, AGENT_FOLDER, "the_folder_has_a_default");
+	tap_is(config.sessions[0].notes, KB_NOTE_CGROUP, "cgroups_are_noted_and_command_lines_are_not");
+	agent_config_free(&config);
+	read_text(&config, "[agent]\ncommands = yes\n[session a]\n");
+	tap_is(config.sessions[0].notes, KB_NOTE_CGROUP | KB_NOTE_COMMAND, "command_lines_are_noted_with_commands");
 	agent_config_free(&config);
 }
 

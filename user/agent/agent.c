@@ -176,7 +176,6 @@ static void take_kept(void *context, int fd, const char *name)
 	}
 	/* As it was configured then: apply() ends it if that is not what is wanted now. */
 	snprintf(session->kept_name, sizeof(session->kept_name), "%s", name);
-	session->with_labels = agent->config.labels;
 	agent->sessions[agent->nr_sessions++] = session;
 }
 
@@ -314,7 +313,6 @@ static bool start_session(struct agent *agent, const struct agent_wanted *wanted
 		return false;
 	}
 	said[0] = '\0';
-	session->with_labels = agent->config.labels;
 	say_gap(agent, session);
 	if (agent->keep)
 		agent_session_keep(session);
@@ -366,7 +364,7 @@ static void apply(struct agent *agent)
 		}
 		session->wanted.file_bytes = wanted->file_bytes;
 		session->wanted.file_seconds = wanted->file_seconds;
-		session->with_labels = agent->config.labels;
+		session->wanted.notes = wanted->notes;
 		i++;
 	}
 	agent_folder_drain(agent->folder);

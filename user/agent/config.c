@@ -8,6 +8,7 @@
 
 #include <kbarman/cpulist.h>
 #include <kbarman/perf_events.h>
+#include <kbarman/recorder.h>
 
 #include "agent/config.h"
 #include "agent/trigger_list.h"
@@ -230,6 +231,8 @@ static void take_agent(struct reader *r, const char *key, const char *value)
 		take_path(r, &config->state, key, value);
 	else if (!strcmp(key, "labels"))
 		take_bool(r, &config->labels, key, value);
+	else if (!strcmp(key, "commands"))
+		take_bool(r, &config->commands, key, value);
 }
 
 static void take_session(struct reader *r, const char *key, const char *value)
@@ -269,7 +272,7 @@ struct kind {
 };
 
 static const struct kind agent_keys = {
-	"[agent]", { "folder", "folder_max", "keep_free", "state", "labels" }, take_agent,
+	"[agent]", { "folder", "folder_max", "keep_free", "state", "labels", "commands" }, take_agent,
 };
 
 static const struct kind session_keys = {
@@ -481,6 +484,9 @@ unsigned int agent_config_read(struct agent_config *config, FILE *file, const ch
 	/* What the lines say in the first place. */
 	if (!r.errors)
 		check(&r);
+	for (unsigned int i = 0; i < config->nr_sessions; i++)
+		config->sessions[i].notes = (config->labels ? KB_NOTE_CGROUP : 0) |
+					    (config->commands ? KB_NOTE_COMMAND : 0);
 	return r.errors;
 }
 

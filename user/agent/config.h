@@ -33,6 +33,7 @@ struct agent_wanted {
 	uint64_t every_seconds;		/* no file begins sooner after the last one */
 	uint64_t file_bytes;		/* a file ends when it has so many, */
 	uint64_t file_seconds;		/* or is so old */
+	uint32_t notes;			/* KB_NOTE_* of processes, as for all sessions */
 };
 
 struct agent_config {
@@ -40,7 +41,7 @@ struct agent_config {
 	uint64_t folder_bytes;		/* which they may take together */
 	uint64_t keep_free;		/* bytes that the disk keeps for others, or KB_KEEP_FREE_USUAL */
 	char *state;			/* the file for `kbarmand --status' */
-	bool labels;			/* note the cgroups of tasks */
+	bool labels, commands;		/* note the cgroups and the command lines of processes */
 	struct agent_wanted sessions[AGENT_SESSIONS_MAX];
 	unsigned int nr_sessions;
 };

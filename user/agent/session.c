@@ -151,7 +151,6 @@ static void release_file(struct agent_session *session)
 {
 	kb_recorder_destroy(session->recorder);
 	session->recorder = NULL;
-	agent_labels_release(&session->labels);
 	session->fd = -1;
 	session->has_records = false;
 }
@@ -190,15 +189,6 @@ static void break_file(struct agent_session *session, const struct kb_error *err
 	agent_folder_remove(session->folder, session->name);
 }
 
-static void take_task(void *context, struct kb_recorder *recorder, uint32_t row, uint32_t task_id,
-		      uint32_t process)
-{
-	struct agent_session *session = context;
-
-	if (session->with_labels && task_id == process)
-		agent_labels_note(&session->labels, recorder, row, process);
-}
-
 /* What the file says of the agent. */
 static int begin_facts(struct agent_session *session, struct kb_error *err)
 {
@@ -235,9 +225,9 @@ static bool begin_file(struct agent_session *session)
 		break_file(session, &err);
 		return false;
 	}
-	kb_parts_tasks(session->parts, take_task, session);
 	ret = kb_recorder_create_part(&session->recorder, session->device, session->fd, session->parts,
 				      &err) ?:
+	      kb_recorder_note(session->recorder, session->wanted.notes, &err) ?:
 	      begin_facts(session, &err) ?: kb_recorder_pump(session->recorder, &err);
 	if (ret) {
 		break_file(session, &err);

@@ -15,7 +15,6 @@
 
 #include "agent/config.h"
 #include "agent/folder.h"
-#include "agent/labels.h"
 #include "agent/watched.h"
 
 struct agent_session {
@@ -32,8 +31,6 @@ struct agent_session {
 	char name[NAME_MAX + 1];
 	int64_t begun_ms;
 	bool has_records;		/* it is a capture already */
-	bool with_labels;
-	struct agent_labels labels;
 
 	int64_t retry_ms;		/* when to try again without a file */
 	int64_t wait_ms;		/* how long to wait then */

@@ -48,6 +48,7 @@ int agent_moments_watch(struct agent_moments *moments, const struct agent_wanted
 		.size = sizeof(how), .before_ns = wanted->before_seconds * (uint64_t)KB_NS_PER_S,
 		.after_ns = KB_WATCH_AFTER_NS,
 		.every_ns = wanted->every_seconds * (uint64_t)KB_NS_PER_S,
+		.notes = wanted->notes,
 	};
 
 	int ret = kb_watch_create(&moments->watch, device, moments->triggers, &how, err);

@@ -23,6 +23,7 @@ enum {
 	OPTION_READ_COUNTERS = 256, OPTION_MODE, OPTION_CALL_GRAPH, OPTION_MAX_STACK, OPTION_MAX_TASKS,
 	OPTION_OFF_CPU, OPTION_OFF_CPU_MIN, OPTION_BUNDLE, OPTION_NO_BUNDLE, OPTION_ANNOTATE_SOCKET,
 	OPTION_POLL, OPTION_CHART, OPTION_ROTATE, OPTION_BOOT,
+	OPTION_NO_COMMANDS,
 };
 
 static const struct cli_option options[] = {
@@ -78,6 +79,8 @@ static const struct cli_option options[] = {
 	  "longer, as in 1ms; task switches are all kept" },
 	SOURCES_OPTIONS,
 	RECORD_TRIGGER_OPTIONS,
+	{ OPTION_NO_COMMANDS, "no-commands", NULL,
+	  "leave out the command lines of processes" },
 	{ OPTION_NO_BUNDLE, "no-bundle", NULL,
 	  "don't save the symbols of the sampled code as FILE.symbols" },
 	{ OPTION_BUNDLE, "bundle", NULL, "save these symbols (default)" },
@@ -226,6 +229,9 @@ static int parse_option(struct record_options *o, int option)
 		return record_extra_poll(&o->extra, optarg);
 	case OPTION_CHART:
 		return record_extra_chart(&o->extra, optarg);
+	case OPTION_NO_COMMANDS:
+		o->notes &= ~(uint32_t)KB_NOTE_COMMAND;
+		return 0;
 	case OPTION_BUNDLE:
 	case OPTION_NO_BUNDLE:
 		o->bundle = option == OPTION_BUNDLE;
@@ -271,6 +277,7 @@ static bool is_choice(int option)
 	case OPTION_BOOT:
 	case OPTION_BUNDLE:
 	case OPTION_NO_BUNDLE:
+	case OPTION_NO_COMMANDS:
 	case OPTION_ANNOTATE_SOCKET:
 	case OPTION_POLL:
 	case OPTION_CHART:
@@ -353,6 +360,7 @@ int record_options_parse(struct record_options *o, int argc, char **argv, bool *
 		.mode = KBARMAN_MODE_STREAM,
 		.sources = SOURCES_USUAL,
 		.bundle = true,
+		.notes = KB_NOTE_CGROUP | KB_NOTE_COMMAND,
 		.any_method = true,
 		.processes = { .fd = -1 },
 	};

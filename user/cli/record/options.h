@@ -13,6 +13,7 @@
 
 #include <kbarman/device.h>
 #include <kbarman/perf_events.h>
+#include <kbarman/recorder.h>
 
 #include "cli/base/cli.h"
 #include "cli/record/extra.h"
@@ -43,6 +44,7 @@ struct record_options {
 	unsigned long long max_stack;	/* 0: the default */
 	uint64_t off_cpu_min;		/* ns; 0: chains of all waits */
 	unsigned long long max_tasks;	/* 0: the default */
+	uint32_t notes;			/* KB_NOTE_* */
 	bool all, bundle;
 	bool boot;			/* take over a session that runs already */
 	const struct cli_option *choice;	/* one that says what to record; NULL: none */

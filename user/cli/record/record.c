@@ -26,6 +26,7 @@
 #include <kbarman/recorder.h>
 
 #include "base/clock.h"
+#include "base/pid_namespace.h"
 #include "cli/base/cli.h"
 #include "cli/base/decoder.h"
 #include "cli/record/bundler.h"
@@ -279,7 +280,7 @@ static int write_request(struct recording *rec, struct kb_error *err)
 		return ret;
 	if (o->processes.nr)
 		snprintf(text, sizeof(text), "pid:%s%s", o->pids_text,
-			 processes_have_other_numbers() ? " in a PID namespace" : "");
+			 kb_is_in_pid_namespace() ? " in a PID namespace" : "");
 	ret = kb_recorder_fact(rec->recorder, "filter",
 			       o->processes.nr ? text :
 			       o->command && !o->all && !o->boot ? "command" : "none", err);
@@ -381,7 +382,8 @@ static int open_output(struct recording *rec)
 		return CLI_IMPOSSIBLE;
 	if (kb_recorder_create(&rec->recorder, rec->device, rec->output.fd, &err))
 		return cli_fail_error(&err);
-	if (o->off_cpu_min && kb_recorder_off_cpu_min(rec->recorder, o->off_cpu_min, &err))
+	if ((o->off_cpu_min && kb_recorder_off_cpu_min(rec->recorder, o->off_cpu_min, &err)) ||
+	    kb_recorder_note(rec->recorder, o->notes, &err))
 		return cli_fail_error(&err);
 	return 0;
 }
@@ -394,7 +396,8 @@ static int start_output(struct recording *rec)
 
 	if (record_trigger_is_on(&o->trigger)) {
 		o->trigger.bundler = o->bundle ? &rec->bundler : NULL;
-		return record_trigger_start(&o->trigger, rec->device, o->off_cpu_min);
+		return record_trigger_start(&o->trigger, rec->device, o->off_cpu_min,
+					    o->notes);
 	}
 	if (record_extra_start(&o->extra, rec->device, rec->recorder, rec->output.final))
 		return CLI_IMPOSSIBLE;
@@ -416,7 +419,7 @@ static int begin(struct recording *rec)
 	if (prepare_signals(rec) ||
 	    (o->pids_text && processes_watch(&rec->options.processes)))
 		return CLI_IMPOSSIBLE;
-	if (o->pids_text && processes_have_other_numbers())
+	if (o->pids_text && kb_is_in_pid_namespace())
 		cli_warn("-p: these are numbers of this PID namespace; the capture has those of the "
 			 "machine, which are others");
 	if (kb_device_open(&rec->device, &err))
@@ -484,7 +487,8 @@ static void take_snapshot(struct recording *rec)
 		if (access(path, F_OK))
 			break;
 	}
-	if (snapshot_save(rec->device, path, rec->options.off_cpu_min) <= CLI_DAMAGED &&
+	if (snapshot_save(rec->device, path, rec->options.off_cpu_min,
+			  rec->options.notes) <= CLI_DAMAGED &&
 	    rec->options.bundle)
 		bundler_begin(&rec->bundler, path);
 }

@@ -18,14 +18,17 @@
 #include "cli/record/snapshot.h"
 #include "cli/session/sessions.h"
 
+enum { OPTION_NO_COMMANDS = 256 };
+
 static const struct cli_option options[] = {
 	{ 'o', "output", "FILE", "write to FILE (default kbarman.cap; '-' is standard output)" },
+	{ OPTION_NO_COMMANDS, "no-commands", NULL, "leave out the command lines of processes" },
 	{ 0 },
 };
 
 static const struct cli_usage usage = {
 	.head =
-	"usage: kbarman snapshot [-o FILE]\n"
+	"usage: kbarman snapshot [OPTIONS]\n"
 	"\n"
 	"Write the records that the flight recorder, or 'record --mode overwrite', keeps at this\n"
 	"moment. The recording continues.\n"
@@ -63,7 +66,8 @@ static void save_kernel_symbols(struct record_output *output)
 	kb_kernel_maps_free(&maps);
 }
 
-static int save(struct kb_device *device, struct record_output *output, uint64_t off_cpu_min)
+static int save(struct kb_device *device, struct record_output *output, uint64_t off_cpu_min,
+		uint32_t notes)
 {
 	const char *name = record_output_name(output);
 	struct kb_recorder_totals totals;
@@ -74,6 +78,7 @@ static int save(struct kb_device *device, struct record_output *output, uint64_t
 	if (kb_recorder_freeze(&recorder, device, output->fd, &err))
 		return cli_fail_error(&err);
 	ret = (off_cpu_min ? kb_recorder_off_cpu_min(recorder, off_cpu_min, &err) : 0) ?:
+	      kb_recorder_note(recorder, notes, &err) ?:
 	      kb_recorder_fact(recorder, "snapshot", "1", &err) ?:
 	      (name ? kb_recorder_fact(recorder, "name", name, &err) : 0) ?:
 	      kb_recorder_finish(recorder, true, &err);
@@ -97,14 +102,14 @@ static int save(struct kb_device *device, struct record_output *output, uint64_t
 	return totals.damaged ? CLI_DAMAGED : CLI_OK;
 }
 
-int snapshot_save(struct kb_device *device, const char *path, uint64_t off_cpu_min)
+int snapshot_save(struct kb_device *device, const char *path, uint64_t off_cpu_min, uint32_t notes)
 {
 	struct record_output output;
 	int ret;
 
 	record_output_init(&output);
 	ret = check_session(device) ?: record_output_open(&output, path) ?:
-	      save(device, &output, off_cpu_min);
+	      save(device, &output, off_cpu_min, notes);
 	record_output_close(&output);
 	return ret;
 }
@@ -113,14 +118,18 @@ int cmd_snapshot(int argc, char **argv)
 {
 	const char *path = CLI_CAPTURE;
 	struct bundler bundler = { .nice = getpriority(PRIO_PROCESS, 0) };
+	uint32_t notes = KB_NOTE_CGROUP | KB_NOTE_COMMAND;
 	struct kb_device *device;
 	struct kb_error err;
 	int option, ret;
 
 	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
-		if (option != 'o')
+		if (option == 'o')
+			path = optarg;
+		else if (option == OPTION_NO_COMMANDS)
+			notes &= ~(uint32_t)KB_NOTE_COMMAND;
+		else
 			return cli_usage(option == 'h', &usage);
-		path = optarg;
 	}
 	if (optind < argc) {
 		cli_warn("leave out '%s': snapshot takes only options", argv[optind]);
@@ -130,7 +139,7 @@ int cmd_snapshot(int argc, char **argv)
 	if (kb_device_open(&device, &err))
 		return cli_fail_error(&err);
 	sessions_choose_overwrite(device);
-	ret = snapshot_save(device, path, 0);
+	ret = snapshot_save(device, path, 0, notes);
 	kb_device_close(device);
 	if (ret <= CLI_DAMAGED)
 		bundler_begin(&bundler, path);

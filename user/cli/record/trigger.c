@@ -185,11 +185,12 @@ static void link_symbols(const struct record_trigger *trigger, const struct reco
 /* ---- a recording ---- */
 
 int record_trigger_start(struct record_trigger *trigger, struct kb_device *device,
-			 uint64_t off_cpu_min)
+			 uint64_t off_cpu_min, uint32_t notes)
 {
 	struct kb_error err;
 
 	trigger->how.off_cpu_min_ns = off_cpu_min;
+	trigger->how.notes = notes;
 	if (kb_watch_create(&trigger->watch, device, trigger->triggers, &trigger->how, &err))
 		return cli_fail("--trigger: %s", kb_error_text(&err));
 	for (uint32_t i = 0; i < kb_triggers_nr(trigger->triggers); i++)

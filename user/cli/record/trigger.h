@@ -77,7 +77,7 @@ static inline bool record_trigger_is_on(const struct record_trigger *trigger)
 int record_trigger_check(const struct record_trigger *trigger);
 int record_trigger_open(struct record_trigger *trigger, const char *folder);
 int record_trigger_start(struct record_trigger *trigger, struct kb_device *device,
-			 uint64_t off_cpu_min);
+			 uint64_t off_cpu_min, uint32_t notes);
 
 /* The file for the kernel's symbols, which record_trigger_symbols_done() closes; NULL: no file. */
 FILE *record_trigger_symbols(struct record_trigger *trigger);

@@ -41,20 +41,6 @@ int processes_parse(struct processes *processes, const char *text)
 	}
 }
 
-/* The first PID namespace has this number on every kernel. */
-#define FIRST_PID_NAMESPACE	"pid:[4026531836]"
-
-bool processes_have_other_numbers(void)
-{
-	char name[64];
-	ssize_t length = readlink("/proc/self/ns/pid", name, sizeof(name) - 1);
-
-	if (length < 0)
-		return false;
-	name[length] = '\0';
-	return strcmp(name, FIRST_PID_NAMESPACE) != 0;
-}
-
 int processes_watch(struct processes *processes)
 {
 	processes->fd = epoll_create1(EPOLL_CLOEXEC);

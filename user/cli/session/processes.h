@@ -18,12 +18,6 @@ void processes_init(struct processes *processes);
 /* Parses "12,34". Returns 0, or CLI_IMPOSSIBLE after a message. */
 int processes_parse(struct processes *processes, const char *text);
 
-/*
- * True in a PID namespace, as of a container: the processes have other numbers in captures, which
- * have those of the machine.
- */
-bool processes_have_other_numbers(void);
-
 /* Starts to watch. Returns 0, or CLI_IMPOSSIBLE after a message if a process does not exist. */
 int processes_watch(struct processes *processes);
 

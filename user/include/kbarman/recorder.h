@@ -104,6 +104,17 @@ int kb_recorder_expect(struct kb_recorder *recorder, unsigned int late_ms, struc
  */
 int kb_recorder_off_cpu_min(struct kb_recorder *recorder, uint64_t min_ns, struct kb_error *err);
 
+/* What /proc says of a process when the file gets its row. */
+#define KB_NOTE_CGROUP	(1U << 0)	/* kbarman.cgroup, kbarman.cgroup_of: its cgroup */
+#define KB_NOTE_COMMAND	(1U << 1)	/* kbarman.command: its arguments, 256 bytes at most */
+
+/*
+ * Note @what of each process, KB_NOTE_*; 0: nothing, as without this call. Call it right after the
+ * recorder is created. A process that has ended has no notes; in a PID namespace, where /proc has
+ * other numbers than the capture, there are none. -EINVAL: unknown bits.
+ */
+int kb_recorder_note(struct kb_recorder *recorder, uint32_t what, struct kb_error *err);
+
 /*
  * Insert a record that the kernel did not write. @raw_ns (CLOCK_MONOTONIC_RAW) gives its place
  * in the capture. A record that comes later than kb_recorder_expect() announced counts as
@@ -190,15 +201,6 @@ struct kb_parts;
 /* What the parts of the running session of @device have. kb_parts_destroy() takes NULL, too. */
 int kb_parts_create(struct kb_parts **out, struct kb_device *device, struct kb_error *err);
 void kb_parts_destroy(struct kb_parts *parts);
-
-/*
- * Call @take for each task that gets a row in a part, once for each row: with the number of the row
- * in the part, the thread, and its process. It may call kb_recorder_fact().
- */
-void kb_parts_tasks(struct kb_parts *parts,
-		    void (*take)(void *context, struct kb_recorder *recorder, uint32_t row,
-				 uint32_t task_id, uint32_t process),
-		    void *context);
 
 /*
  * Learn what the capture at @path has, a part that may not have ended. @records: it may have records

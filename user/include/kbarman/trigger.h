@@ -183,6 +183,7 @@ struct kb_watch_options {
 	uint64_t off_cpu_min_ns;	/* as of kb_recorder_off_cpu_min(); 0: chains of all waits */
 	uint64_t every_ns;	/* no capture begins sooner after the last one; what fires meanwhile
 				 * is counted; 0: all have their captures */
+	uint32_t notes;		/* KB_NOTE_* of kbarman/recorder.h; 0: none */
 };
 
 /*

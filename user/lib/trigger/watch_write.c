@@ -123,7 +123,7 @@ static int write_capture(struct kb_watch *watch, struct kb_recorder *r,
 	}
 	if (!ret && watch->how.off_cpu_min_ns)
 		ret = kb_recorder_off_cpu_min(r, watch->how.off_cpu_min_ns, err);
-	ret = ret ?: write_facts(watch, r, err) ?: kb_recorder_finish(r, true, err);
+	ret = ret ?: kb_recorder_note(r, watch->how.notes, err) ?: write_facts(watch, r, err) ?: kb_recorder_finish(r, true, err);
 	if (ret)
 		return ret;
 	kb_recorder_totals(r, &totals);

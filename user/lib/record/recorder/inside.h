@@ -8,6 +8,7 @@
  *	recorder.c		rings -> merge -> writer, from create to finish
  *	tables.c		the header's tables, and the facts
  *	recorder_insert.c	records that do not come from the kernel
+ *	notes.c			what /proc says of processes
  *	waits.c			switches of which only those of long waits have call chains
  *	stacks.c		records whose stacks are unwound
  *	part.c			what is different if the file is one part of a session
@@ -32,6 +33,13 @@ struct ring {
 	uint64_t first;			/* ticks: of the first one of them */
 	uint64_t skipped;		/* that are older than what is wanted */
 	bool has_pmu;			/* its PMU entry was written */
+};
+
+struct recorder_notes {
+	uint32_t what;			/* KB_NOTE_* */
+	uint64_t room;			/* bytes of strings that are left for notes */
+	char **cgroups;			/* by number */
+	uint32_t nr_cgroups, max_cgroups;
 };
 
 struct kb_mounts;
@@ -68,6 +76,7 @@ struct kb_recorder {
 	bool is_frozen;
 	uint64_t since;			/* ticks: records from before that are left out */
 	struct kb_mounts *mounts;
+	struct recorder_notes notes;
 	struct kb_short_waits *short_waits;	/* NULL: every wait keeps its call chain */
 	bool asked_for_stacks;
 	struct recorder_stacks *stacks;	/* NULL: the session has no sparse stacks */
@@ -90,7 +99,11 @@ int recorder_set_header(struct kb_recorder *recorder);
 /* Copy the rows added and changed since the last call; @last: copy everything. */
 int recorder_copy_tables(struct kb_recorder *recorder, bool last, struct kb_error *err);
 
-/* Write the thread groups of rows added since the last call. */
+/* Note what was asked for of @process, which has the row @row in the file. Returns 0 or -errno. */
+int recorder_note(struct kb_recorder *recorder, uint32_t row, uint32_t process);
+void recorder_notes_release(struct kb_recorder *recorder);
+
+/* Write the thread groups of rows added since the last call, and notes of their processes. */
 int recorder_write_threads(struct kb_recorder *recorder, struct kb_error *err);
 /* What the map says of that row beside its name; a process of its own, if the map has nothing. */
 struct bm_kbarman_task recorder_task_fact(const struct kb_recorder *recorder, uint32_t row);

@@ -33,7 +33,8 @@ struct known_task {
 
 struct staged {				/* a row that is not in the file yet */
 	uint32_t row;
-	uint32_t tgid;			/* of a task */
+	uint32_t tgid;			/* of a task, */
+	bool ended;			/* and whether it has */
 	char *name;			/* of the task, or the path of the image */
 	char *file;			/* of an image: which file that is; NULL: not known */
 };
@@ -250,6 +251,7 @@ static int stage_tasks(struct kb_recorder *recorder)
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct bm_protocol_header_task_info *row = &m->tasks[i];
+		struct bm_kbarman_task fact;
 		struct staged *staged;
 
 		if (row->task_id == KBARMAN_NO_TASK ||
@@ -258,7 +260,9 @@ static int stage_tasks(struct kb_recorder *recorder)
 		staged = stage(recorder->part, i, kb_mapped_string(m, row->task_name_ptr));
 		if (!staged)
 			return -ENOMEM;
-		staged->tgid = recorder_task_fact(recorder, i).tgid;
+		fact = recorder_task_fact(recorder, i);
+		staged->tgid = fact.tgid;
+		staged->ended = fact.exit_timestamp;
 	}
 	return 0;
 }
@@ -336,11 +340,8 @@ static int add_task(struct kb_recorder *recorder, const struct staged *staged)
 	if (ret || known->in_file == NO_ROW)
 		return ret;
 	if (staged->tgid != task.task_id)
-		ret = recorder_number_fact(recorder, staged->tgid, "tgid.%u", rows);
-	if (!ret && recorder->part->parts->take)
-		recorder->part->parts->take(recorder->part->parts->context, recorder, rows,
-					    task.task_id, staged->tgid);
-	return ret;
+		return recorder_number_fact(recorder, staged->tgid, "tgid.%u", rows);
+	return staged->ended ? 0 : recorder_note(recorder, rows, staged->tgid);
 }
 
 static int add_map(struct kb_recorder *recorder, const struct staged *staged)

@@ -55,15 +55,6 @@ void kb_parts_destroy(struct kb_parts *parts)
 	free(parts);
 }
 
-void kb_parts_tasks(struct kb_parts *parts,
-		    void (*take)(void *context, struct kb_recorder *recorder, uint32_t row,
-				 uint32_t task_id, uint32_t process),
-		    void *context)
-{
-	parts->take = take;
-	parts->context = context;
-}
-
 uint64_t kb_parts_next(const struct kb_parts *parts)
 {
 	return parts->next;

@@ -27,9 +27,6 @@ struct kb_parts {
 	uint64_t next;			/* number of the next part */
 	uint64_t session, raw_base;	/* which session */
 	uint64_t missed[KBARMAN_MISS_REASONS];	/* as `lost`, of all CPUs */
-	void (*take)(void *context, struct kb_recorder *recorder, uint32_t row, uint32_t task_id,
-		     uint32_t process);
-	void *context;
 };
 
 #endif

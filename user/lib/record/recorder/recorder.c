@@ -26,6 +26,8 @@
 
 /* Room for strings that the recorder adds: tgid and exit of each row, a few for each CPU. */
 #define TASK_STRING_BYTES	96
+#define NOTE_BYTES		128	/* and notes of its process, on average; */
+#define PART_NOTE_BYTES		64	/* in a part, which ends before its table is full */
 #define CPU_STRING_BYTES	512
 #define OTHER_STRING_BYTES	65536
 #define IRQ_STRING_BYTES	(256U << 10)	/* and the names of interrupts, at two times */
@@ -396,7 +398,8 @@ static int create_writer(struct kb_recorder *recorder, int fd, struct kb_error *
 
 	if (recorder->part)
 		recorder_part_room(recorder, &tasks, &maps, &strings);
-	strings += OTHER_STRING_BYTES + (uint64_t)tasks * TASK_STRING_BYTES +
+	recorder->notes.room = (uint64_t)tasks * (recorder->part ? PART_NOTE_BYTES : NOTE_BYTES);
+	strings += recorder->notes.room + OTHER_STRING_BYTES + (uint64_t)tasks * TASK_STRING_BYTES +
 		   (uint64_t)config->max_cores * CPU_STRING_BYTES +
 		   (recorder->interrupts ? IRQ_STRING_BYTES : 0) +
 		   (recorder->idle_states ? (uint64_t)config->max_cores * IDLE_STRING_BYTES : 0);
@@ -530,6 +533,7 @@ void kb_recorder_destroy(struct kb_recorder *recorder)
 		return;
 	if (recorder->writer)
 		kb_barman_writer_destroy(recorder->writer);
+	recorder_notes_release(recorder);
 	recorder_waits_destroy(recorder);
 	recorder_stacks_destroy(recorder);
 	recorder_part_destroy(recorder);

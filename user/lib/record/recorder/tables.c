@@ -340,8 +340,8 @@ static uint32_t row_in_file(const struct kb_recorder *recorder, uint32_t row)
 }
 
 /*
- * Write thread groups of the tasks from @row on, and with @end also when they ended. Writing a
- * fact twice is harmless: the capture stores a string once.
+ * Write thread groups of the tasks from @row on, and notes of new ones, and with @end also when they
+ * ended. Writing a fact twice is harmless: the capture stores a string once.
  */
 static int write_task_facts(struct kb_recorder *recorder, uint32_t row, bool end,
 			    struct kb_error *err)
@@ -356,6 +356,8 @@ static int write_task_facts(struct kb_recorder *recorder, uint32_t row, bool end
 			continue;
 		if (fact.tgid != fact.task_id)
 			ret = recorder_number_fact(recorder, fact.tgid, "tgid.%u", to);
+		else if (row >= recorder->task_facts_done && !fact.exit_timestamp)
+			ret = recorder_note(recorder, to, fact.tgid);
 		if (!ret && end && fact.exit_timestamp)
 			ret = recorder_number_fact(recorder, fact.exit_timestamp, "exit.%u", to);
 		to++;
