@@ -147,24 +147,24 @@ static long call_start(const struct caller *caller, union argument *argument)
 
 static long call_consume(const struct caller *caller, union argument *argument)
 {
-	const struct kbarman_consume *consume = &argument->consume;
+	struct kbarman_consume *consume = &argument->consume;
 	struct kbarman_descriptor *descriptor = caller->file->private_data;
 	const u64 __user *positions = u64_to_user_ptr(consume->positions_ptr);
-	u32 cpu, count = consume->nr_positions;
-	u64 position;
+	u32 i, count = consume->nr_positions;
 	int error = 0;
 
-	if (consume->reserved || (consume->cpu == KBARMAN_CPU_ALL) != !!count || count > nr_cpu_ids)
+	if (consume->reserved || count > nr_cpu_ids ||
+	    (consume->cpu == KBARMAN_CPU_ALL ? !count && !consume->recording : count))
 		return -EINVAL;
 	if (!count)
-		return kbarman_descriptor_consume(descriptor, caller->file, caller->session,
-						  consume->cpu, consume->position);
-	for (cpu = 0; cpu < count && !error; cpu++) {
-		if (copy_from_user(&position, positions + cpu, sizeof(position)))
+		return kbarman_descriptor_consume(descriptor, caller->file, caller->session, consume);
+	for (i = 0; i < count && !error; i++) {
+		consume->cpu = i;
+		if (copy_from_user(&consume->position, positions + i, sizeof(consume->position)))
 			return -EFAULT;
-		if (position != KBARMAN_NO_POSITION)
+		if (consume->position != KBARMAN_NO_POSITION)
 			error = kbarman_descriptor_consume(descriptor, caller->file, caller->session,
-							   cpu, position);
+							   consume);
 	}
 	return error;
 }
@@ -282,7 +282,7 @@ static long call_choose(const struct caller *caller, union argument *argument)
 {
 	const struct kbarman_choose *choose = &argument->choose;
 
-	if (choose->flags & ~KBARMAN_CHOOSE_ONLY)
+	if (choose->flags & ~KBARMAN_CHOOSE_ONLY || (choose->flags && !choose->session))
 		return -EINVAL;
 	return kbarman_descriptor_choose(caller->file->private_data, choose->session,
 					 choose->flags & KBARMAN_CHOOSE_ONLY);

@@ -18,11 +18,12 @@
 #define MAX_SERIES	4096
 
 /*
- * Copy an array of @count numbers, or of structs that never grow, from user address @user. The
+ * Copy an array of @count numbers from the user address in the field of @config at @offset. The
  * caller frees it with kvfree(). Returns NULL for no elements, or an ERR_PTR.
  */
-static void *array_get(u64 user, size_t count, size_t element)
+static void *array_get(struct kbarman_configure *config, size_t offset, size_t count, size_t element)
 {
+	u64 user = *(u64 *)((char *)config + offset);
 	void *array;
 
 	if (!count)
@@ -32,6 +33,7 @@ static void *array_get(u64 user, size_t count, size_t element)
 		return ERR_PTR(-ENOMEM);
 	if (copy_from_user(array, u64_to_user_ptr(user), count * element)) {
 		kvfree(array);
+		config->bad_offset = offset;
 		return ERR_PTR(-EFAULT);
 	}
 	return array;
@@ -189,8 +191,8 @@ static struct kbarman_event *events_get(struct kbarman_configure *config)
 		return ERR_PTR(-ENOMEM);
 	for (i = 0; i < config->nr_events && !error; i++) {
 		error = kbarman_element_get(&events[i], sizeof(*events), config->events_ptr, bytes, i);
-		error = error == -E2BIG ? event_refuse(config, i, sizeof(*events), E2BIG) :
-					  error ?: event_check(config, &events[i], i);
+		error = error ? event_refuse(config, i, error == -E2BIG ? sizeof(*events) : 0, -error) :
+				event_check(config, &events[i], i);
 	}
 	if (!error)
 		error = events_check(config, events);
@@ -210,7 +212,7 @@ static int config_get_cpus(struct kbarman_configure *config, struct cpumask *cpu
 		cpumask_copy(cpus, cpu_possible_mask);
 		return 0;
 	}
-	mask = array_get(config->cpus_ptr, words, sizeof(*mask));
+	mask = array_get(config, offsetof(struct kbarman_configure, cpus_ptr), words, sizeof(*mask));
 	if (IS_ERR(mask))
 		return PTR_ERR(mask);
 	cpumask_clear(cpus);
@@ -247,7 +249,8 @@ int kbarman_chardev_configure(struct file *file, struct kbarman_wanted *wanted)
 		error = PTR_ERR(events);
 		goto err_cpus;
 	}
-	pids = array_get(config->pids_ptr, config->nr_pids, sizeof(*pids));
+	pids = array_get(config, offsetof(struct kbarman_configure, pids_ptr), config->nr_pids,
+			 sizeof(*pids));
 	if (IS_ERR(pids)) {
 		error = PTR_ERR(pids);
 		goto err_events;

@@ -196,8 +196,10 @@ static int pmu_cpu_prepare(struct kbarman_session *session, int cpu, struct kbar
 	/* A CPU that comes later has what the others have. */
 	if (!session->running) {
 		error = kbarman_pmu_check_frequency(session);
-		if (error)
+		if (error) {
+			report->cpu = ~0U;
 			return error;
+		}
 		kbarman_turns_start(session);
 	}
 	return kbarman_pmu_create_events(session, cpu, report);

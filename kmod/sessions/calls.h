@@ -26,6 +26,7 @@ struct kbarman_observer {
 	u64 *positions;		/* [nr_cpu_ids], of this configuration and recording; NULL = it has told
 				 * nothing */
 	u64 session, recording;
+	bool done;		/* it waits for another recording */
 };
 
 /* The field of a struct kbarman_configure that is refused, and why. */
@@ -43,11 +44,12 @@ int kbarman_session_configure(struct kbarman_session *session, struct file *file
 int kbarman_session_start(struct kbarman_session *session, struct file *file,
 			  struct kbarman_start *report);
 int kbarman_session_stop(struct kbarman_session *session, struct file *file);
-int kbarman_session_consume(struct kbarman_session *session, struct file *file, u32 cpu,
-			    u64 position);
-/* Notes @position, which moves nothing but the observer. One call at a time for each observer. */
-int kbarman_session_observe(struct kbarman_session *session, struct kbarman_observer *observer, u32 cpu,
-			    u64 position);
+/* Of one CPU. */
+int kbarman_session_consume(struct kbarman_session *session, struct file *file,
+			    const struct kbarman_consume *consume);
+/* Moves nothing but the observer; no CPU: it has done. One call at a time for each observer. */
+int kbarman_session_observe(struct kbarman_session *session, struct kbarman_observer *observer,
+			    const struct kbarman_consume *consume);
 int kbarman_session_turn(struct kbarman_session *session, struct file *file, u32 turn);
 /* @file becomes the owner of a session that has none, and that no other call gives away. */
 int kbarman_session_adopt(struct kbarman_session *session, struct file *file);

@@ -243,13 +243,13 @@ int kbarman_descriptor_configure(struct kbarman_descriptor *descriptor, struct f
 /* ---- an observer's positions, and poll ---- */
 
 int kbarman_descriptor_consume(struct kbarman_descriptor *descriptor, struct file *file,
-			       struct kbarman_session *session, u32 cpu, u64 position)
+			       struct kbarman_session *session, const struct kbarman_consume *consume)
 {
 	u64 *positions;
 	int error;
 
 	if (kbarman_descriptor_own(descriptor))
-		return kbarman_session_consume(session, file, cpu, position);
+		return kbarman_session_consume(session, file, consume);
 	error = mutex_lock_killable(&descriptor->configuring);
 	if (error)
 		return error;
@@ -259,7 +259,7 @@ int kbarman_descriptor_consume(struct kbarman_descriptor *descriptor, struct fil
 		smp_store_release(&descriptor->observer.positions, positions);
 	}
 	error = !descriptor->observer.positions ? -ENOMEM :
-		kbarman_session_observe(session, &descriptor->observer, cpu, position);
+		kbarman_session_observe(session, &descriptor->observer, consume);
 	mutex_unlock(&descriptor->configuring);
 	return error;
 }

@@ -11,6 +11,7 @@
 
 struct file;
 struct kbarman_capture;
+struct kbarman_consume;
 struct kbarman_descriptor;
 struct kbarman_session;
 struct kbarman_wanted;
@@ -46,9 +47,9 @@ int kbarman_descriptor_choose(struct kbarman_descriptor *descriptor, u64 id, boo
 bool kbarman_descriptor_is_stale(struct kbarman_descriptor *descriptor,
 				 const struct kbarman_session *session);
 
-/* As KBARMAN_CONSUME, on @session, which the descriptor uses. Context: task. */
+/* As KBARMAN_CONSUME without an array, on @session, which the descriptor uses. Context: task. */
 int kbarman_descriptor_consume(struct kbarman_descriptor *descriptor, struct file *file,
-			       struct kbarman_session *session, u32 cpu, u64 position);
+			       struct kbarman_session *session, const struct kbarman_consume *consume);
 
 /* As KBARMAN_ADOPT. Context: task. */
 int kbarman_descriptor_adopt(struct kbarman_descriptor *descriptor, struct file *file, u64 id);

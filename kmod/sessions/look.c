@@ -46,40 +46,64 @@ int kbarman_session_lock_own(struct kbarman_session *session, const struct file 
 	return -EPERM;
 }
 
-int kbarman_session_consume(struct kbarman_session *session, struct file *file, u32 cpu,
-			    u64 position)
+/* -ESTALE: @consume is about another recording. Context: session's lock held. */
+static int consume_check(const struct kbarman_session *session, const struct kbarman_consume *consume)
+{
+	return (consume->session && consume->session != session->id) ||
+	       (consume->recording && consume->recording != session->recording_id) ? -ESTALE : 0;
+}
+
+int kbarman_session_consume(struct kbarman_session *session, struct file *file,
+			    const struct kbarman_consume *consume)
 {
 	struct kbarman_ring *ring;
 	int error = kbarman_session_lock_own(session, file);
 
 	if (error)
 		return error;
-	ring = kbarman_rings_find(session, cpu);
-	error = ring ? kbarman_ring_consume(ring, position) : -EINVAL;
+	ring = kbarman_rings_find(session, consume->cpu);
+	error = consume_check(session, consume) ?:
+		ring ? kbarman_ring_consume(ring, consume->position) : -EINVAL;
 	mutex_unlock(&session->lock);
 	return error;
 }
 
-int kbarman_session_observe(struct kbarman_session *session, struct kbarman_observer *observer, u32 cpu,
-			    u64 position)
+/* Context: session's lock held. */
+static int observe_check(struct kbarman_session *session, const struct kbarman_consume *consume)
 {
-	struct kbarman_ring *ring;
+	struct kbarman_ring *ring = kbarman_rings_find(session, consume->cpu);
+	int error = consume_check(session, consume);
 	unsigned long start;
-	int error = mutex_lock_killable(&session->lock);
 
 	if (error)
 		return error;
-	ring = kbarman_rings_find(session, cpu);
-	error = !session->capture ? -ENODATA : !ring ? -EINVAL : 0;
-	if (!error && kbarman_ring_after(position, kbarman_ring_bounds(ring, &start)))
-		error = -EINVAL;
-	if (!error && (observer->session != session->id || observer->recording != session->recording_id)) {
+	if (consume->cpu == KBARMAN_CPU_ALL)
+		return session->running ? -EBUSY : 0;
+	return ring && !kbarman_ring_after(consume->position, kbarman_ring_bounds(ring, &start)) ?
+	       0 : -EINVAL;
+}
+
+int kbarman_session_observe(struct kbarman_session *session, struct kbarman_observer *observer,
+			    const struct kbarman_consume *consume)
+{
+	bool done = consume->cpu == KBARMAN_CPU_ALL;
+	int error = session_lock(session);
+
+	if (error)
+		return error;
+	error = observe_check(session, consume);
+	if (error)
+		goto out;
+	if (observer->session != session->id || observer->recording != session->recording_id) {
 		memset(observer->positions, 0, nr_cpu_ids * sizeof(*observer->positions));
 		WRITE_ONCE(observer->session, session->id);
 		WRITE_ONCE(observer->recording, session->recording_id);
 	}
-	if (!error)
-		WRITE_ONCE(observer->positions[array_index_nospec(cpu, nr_cpu_ids)], position);
+	if (!done)
+		WRITE_ONCE(observer->positions[array_index_nospec(consume->cpu, nr_cpu_ids)],
+			   consume->position);
+	WRITE_ONCE(observer->done, done);
+out:
 	mutex_unlock(&session->lock);
 	return error;
 }
@@ -184,15 +208,15 @@ static void stats_add_ring(struct kbarman_stats *stats, const struct kbarman_ses
 	stats->overwritten += overwritten;
 	if (ring->overwrite)
 		stats->oldest = ring->oldest;
-	tail->written = written;
-	tail->overwritten = overwritten;
+	tail->counts.written = written;
+	tail->counts.overwritten = overwritten;
 	stats->bytes += READ_ONCE(ring->header->write_offset);
 	if (!ring->overwrite)
 		stats->consumed += READ_ONCE(ring->header->read_offset);
 	for (reason = 0; reason < KBARMAN_LOST_REASONS; reason++) {
 		lost = kbarman_counted(&ring->lost[reason]);
 		stats->lost[reason] += lost;
-		tail->lost[reason] = lost;
+		tail->counts.lost[reason] = lost;
 	}
 	for (reason = 0; reason < KBARMAN_STOP_REASONS; reason++)
 		stats->stopped[reason] += kbarman_counted(&counters->stops[reason]);
@@ -274,6 +298,14 @@ int kbarman_session_add_map(struct kbarman_session *session, struct file *file,
 	return error;
 }
 
+/* What it has told is about what the session records, or has recorded last. */
+static bool observer_is_here(const struct kbarman_observer *observer, const struct kbarman_session *session,
+			     const struct kbarman_capture *capture)
+{
+	return READ_ONCE(observer->session) == READ_ONCE(capture->session) &&
+	       READ_ONCE(observer->recording) == READ_ONCE(session->recording_id);
+}
+
 /* Without the session's lock: poll() waits for nobody. */
 __poll_t kbarman_session_poll(struct kbarman_session *session, struct file *file,
 			      struct poll_table_struct *wait, const struct kbarman_observer *observer)
@@ -282,17 +314,18 @@ __poll_t kbarman_session_poll(struct kbarman_session *session, struct file *file
 	const u64 *positions = observer ? smp_load_acquire(&observer->positions) : NULL;
 	struct kbarman_capture *capture;
 	__poll_t ready = 0;
+	bool here, going;
 
 	kbarman_wake_arm(session->wake, file, wait);
 	/* What a stop wrote is complete. Pairs with kbarman_session_stop_locked(). */
-	if (!smp_load_acquire(&session->going))
-		return EPOLLIN | EPOLLRDNORM | EPOLLHUP;
+	going = smp_load_acquire(&session->going);
 	capture = kbarman_session_capture(session);
 	if (!capture)
 		return EPOLLIN | EPOLLRDNORM | EPOLLHUP;
-	if ((positions && (READ_ONCE(observer->session) != READ_ONCE(capture->session) ||
-			   READ_ONCE(observer->recording) != READ_ONCE(session->recording_id))) ||
-	    kbarman_capture_fill(capture, positions) >= capture->watermark)
+	here = positions && observer_is_here(observer, session, capture);
+	if (!going)
+		ready = here && READ_ONCE(observer->done) ? 0 : EPOLLIN | EPOLLRDNORM | EPOLLHUP;
+	else if ((positions && !here) || kbarman_capture_fill(capture, positions) >= capture->watermark)
 		ready = EPOLLIN | EPOLLRDNORM;
 	kbarman_capture_put(capture);
 	return ready;

@@ -71,14 +71,20 @@ static void ring_empty_here(void *data)
  */
 void kbarman_rings_empty(struct kbarman_session *session)
 {
+	struct kbarman_map_tail *tail;
 	struct kbarman_ring *ring;
 	int cpu;
 
 	/* This may be megabytes, and needs no CPU to itself: who writes nothing looks at no page. */
 	for_each_cpu(cpu, session->cpus) {
 		ring = kbarman_rings_find(session, cpu);
+		tail = kbarman_capture_tail(session->capture, cpu);
 		if (ring)
 			kbarman_ring_forget_pages(ring);
+		if (tail) {
+			tail->former = tail->counts;
+			memset(&tail->counts, 0, sizeof(tail->counts));
+		}
 		cond_resched();
 	}
 	cpus_read_lock();

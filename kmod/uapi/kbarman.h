@@ -58,8 +58,8 @@
  * have the same session and recording. While a start empties the rings and the tables, `recording`
  * is odd: a reader reads it before and behind what it copies, and copies again if it has changed or
  * is odd. Nothing in the map of a session that was configured again says so: query.session is
- * another number then. A start empties the counts, too: losses that had no record behind them can't
- * be known any more.
+ * another number then. A start empties the counts, too, and the tail keeps those that the recording
+ * before it had at its stop.
  *
  * Reading a running ring (the writer never waits for a reader):
  *
@@ -282,8 +282,8 @@
  * A descriptor that does not own the session, and has told by KBARMAN_CONSUME how far it has read,
  * waits for `watermark` bytes behind that position of a CPU. The positions of CPUs of which it has
  * told nothing are 0. They are those of one recording: in another one all are 0, and poll() reports
- * EPOLLIN until it tells one there. Nobody can wait for a start by poll(): while the session is not
- * running, poll() returns at once.
+ * EPOLLIN until it tells one there. Once it has told that it has done with a recording, it waits for
+ * the next start or configure.
  *
  * Marks
  * -----
@@ -346,7 +346,9 @@
  *	EFAULT	a pointer is bad
  *	EINVAL	an argument is wrong (see the call), or a size
  *	ENODATA	no session is configured
- *	ESTALE	the session that was chosen with KBARMAN_CHOOSE_ONLY is configured again
+ *	ESTALE	the session that was chosen with KBARMAN_CHOOSE_ONLY is configured again, and
+ *		KBARMAN_QUERY answers all the same, `session` of what has come in its place; or
+ *		KBARMAN_CONSUME is about a former recording
  *	ENOTTY	no such ioctl, or its number has another direction
  *	EPERM	the session is another descriptor's, or nobody's any more
  * open() without O_WRONLY also fails with:
@@ -519,6 +521,13 @@ struct kbarman_query {
 
 #define KBARMAN_QUERY_SIZE_VER0		168
 
+/* Of one CPU, as kbarman_stats has them. */
+struct kbarman_map_counts {
+	__u64 written;
+	__u64 overwritten;
+	__u64 lost[8];
+};
+
 /* What a map has behind its ring. Fields of the same names are those of kbarman_query. */
 struct kbarman_map_tail {
 	__u32 size;			/* bytes that the kernel knows of this struct */
@@ -529,10 +538,9 @@ struct kbarman_map_tail {
 	__u64 recording;
 	__u32 generation;
 	__u32 state;			/* KBARMAN_STATE_CONFIGURED, _RUNNING and _UNSTEADY */
-	__u64 written;			/* these as kbarman_stats has them, at the stop, and before
-					 * it at the last KBARMAN_STATS of the CPU or of all */
-	__u64 overwritten;
-	__u64 lost[8];
+	struct kbarman_map_counts counts;	/* at the stop, and before it at the last
+						 * KBARMAN_STATS of the CPU or of all */
+	struct kbarman_map_counts former;	/* of the recording before this one, at its stop */
 };
 
 #define KBARMAN_MAP_TAIL_SIZE_VER0	120
@@ -698,7 +706,7 @@ struct kbarman_configure {
  *	ENODEV	no CPU of the session is online
  *	ENOMEM	no memory; `cpu` is the CPU that has come since the configure and got no ring
  *	EDQUOT	the same, because of the limit of KBARMAN_CONFIGURE
- *	ERANGE	a frequency above kernel.perf_event_max_sample_rate
+ *	ERANGE	a frequency above kernel.perf_event_max_sample_rate, of whichever event
  * Errors for the event with index `event` on CPU `cpu`:
  *	ENOENT, EOPNOTSUPP	this PMU has no such event, or there is no PMU; or it does not
  *		sample so precisely; or its precise samples are those of a PMU that can't be
@@ -712,7 +720,7 @@ struct kbarman_start {
 	__u32 size;
 	__u32 flags;			/* 0 */
 	__u32 event;			/* out: the event that failed, else ~0 */
-	__u32 cpu;			/* out: the CPU it failed on, else ~0; of ERANGE not told */
+	__u32 cpu;			/* out: the CPU it failed on, else ~0 */
 };
 
 #define KBARMAN_START_SIZE_VER0		16
@@ -740,12 +748,12 @@ struct kbarman_turn {
  * up to the first one that fails.
  *
  * On a descriptor that does not own the session the call gives nothing back, in whichever mode: it
- * tells how far this descriptor has read, for poll().
+ * tells how far this descriptor has read, for poll(). With KBARMAN_CPU_ALL, no positions, and a
+ * recording that has stopped it tells that the descriptor has done with this recording.
  *
+ *	EBUSY	the recording that the descriptor has done with goes on
  *	EINVAL	no such CPU, behind write_offset; the owner: not a block boundary, or not in stream mode
- *
- * A position does not say of which recording it is. One of a former recording is refused only as
- * long as it is behind write_offset: who does not own the session looks at `recording` first.
+ *	ESTALE	the positions are not of this session, or not of this recording
  */
 #define KBARMAN_NO_POSITION	0xffffffffffffffffULL
 
@@ -757,6 +765,8 @@ struct kbarman_consume {
 					 * KBARMAN_NO_POSITION; only with KBARMAN_CPU_ALL */
 	__u32 nr_positions;		/* at most query.nr_cpus */
 	__u32 reserved;
+	__u64 session;			/* that the positions are of, as query.session; 0: whichever */
+	__u64 recording;		/* the same, as query.recording */
 };
 
 #define KBARMAN_CONSUME_SIZE_VER0	16
@@ -770,7 +780,7 @@ struct kbarman_consume {
  * missed: `overwritten` is the number of records whose blocks began in front of `oldest`. If it has
  * read n of those, it has missed overwritten - n, and if `oldest` is behind its position, it goes
  * on at `oldest`. In stream mode read_offset says that the owner has given back what this reader
- * had not read; how many records these were can't be known.
+ * had not read: `written` at the stop minus the records that it has read is how many it has missed.
  *
  *	EINVAL	no such CPU
  */
@@ -925,10 +935,10 @@ struct kbarman_sessions {
  * choice stays if the session is configured again. With KBARMAN_CHOOSE_ONLY it is about this one
  * configuration: once the session is configured again, all calls but another choice, and mmap(),
  * fail with ESTALE, and poll() reports EPOLLERR. So no map is of another session than the query
- * was. Which session has come in its place is seen by a descriptor that chose without that flag.
- * With 0 the flag has no effect.
+ * was.
  *
  *	EBUSY	the descriptor has a session of its own
+ *	EINVAL	KBARMAN_CHOOSE_ONLY with 0
  *	ENOENT	no such session
  */
 #define KBARMAN_CHOOSE_ONLY	(1U << 0)

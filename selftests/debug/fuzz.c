@@ -448,6 +448,13 @@ static uint64_t session(int fd)
 	return call(fd, KBARMAN_QUERY, &q) ? 0 : q.session;
 }
 
+static uint64_t recording_seen(int fd)
+{
+	struct kbarman_query q = { .size = sizeof(q) };
+
+	return call(fd, KBARMAN_QUERY, &q) ? 0 : q.recording;
+}
+
 /* Of the structs that need no more than their fields. */
 static int call_simple(int fd, unsigned int which, uint64_t bits)
 {
@@ -475,8 +482,11 @@ static int call_simple(int fd, unsigned int which, uint64_t bits)
 		break;
 	case 2:
 		command = KBARMAN_CONSUME, size = sizeof(u.consume);
-		u.consume.cpu = take(&bits, 3);
+		u.consume.cpu = take(&bits, 4);
 		u.consume.position = position(fd, u.consume.cpu, &bits);
+		u.consume.recording = take(&bits, 2) ? recording_seen(fd) : 0;
+		if (u.consume.cpu == 3)		/* done with the recording */
+			u.consume.cpu = KBARMAN_CPU_ALL;
 		break;
 	case 3:
 		command = KBARMAN_STATS, size = sizeof(u.stats);

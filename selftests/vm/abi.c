@@ -37,7 +37,7 @@ FIXTURE(call)
 LENGTH(kbarman_get_abi, KBARMAN_GET_ABI_SIZE);
 LENGTH(kbarman_query, 168);
 FIRST(QUERY, 168);
-LENGTH(kbarman_map_tail, 120);
+LENGTH(kbarman_map_tail, 200);
 FIRST(MAP_TAIL, 120);
 LENGTH(kbarman_event, 328);
 FIRST(EVENT, 328);
@@ -45,7 +45,7 @@ LENGTH(kbarman_configure, 184);
 FIRST(CONFIGURE, 184);
 LENGTH(kbarman_start, 16);
 FIRST(START, 16);
-LENGTH(kbarman_consume, 32);
+LENGTH(kbarman_consume, 48);
 FIRST(CONSUME, 16);
 LENGTH(kbarman_stats, 240);
 FIRST(STATS, 216);
@@ -383,11 +383,6 @@ TEST_F(abi, the_mask_has_the_cpus_that_can_be_mapped)
 	EXPECT_EQ(-EFAULT, call(self->fd, KBARMAN_QUERY, &q));
 }
 
-static const struct kbarman_map_tail *tail_of(const void *map, const struct kbarman_query *q)
-{
-	return map + q->header_bytes + sizeof(struct bm_datastore_header_data) + q->ring_bytes;
-}
-
 TEST_F(abi, a_map_says_whose_it_is)
 {
 	const struct kbarman_map_tail *tail;
@@ -415,13 +410,18 @@ TEST_F(abi, a_map_says_whose_it_is)
 	EXPECT_EQ(0, tail->state & KBARMAN_STATE_RUNNING);
 	EXPECT_EQ(query(self->fd).generation, tail->generation);
 	s = stats(self->fd, 0);
-	EXPECT_LT(200, tail->written);
-	EXPECT_EQ(s.written, tail->written);
-	EXPECT_EQ(s.overwritten, tail->overwritten);
-	EXPECT_EQ(0, memcmp(s.lost, tail->lost, sizeof(s.lost)));
+	EXPECT_LT(200, tail->counts.written);
+	EXPECT_EQ(s.written, tail->counts.written);
+	EXPECT_EQ(s.overwritten, tail->counts.overwritten);
+	EXPECT_EQ(0, memcmp(s.lost, tail->counts.lost, sizeof(s.lost)));
 	ASSERT_EQ(0, start(self->fd));
 	EXPECT_EQ(4, tail->recording);
+	EXPECT_EQ(0, tail->counts.written);
+	EXPECT_EQ(s.written, tail->former.written);
+	EXPECT_EQ(s.overwritten, tail->former.overwritten);
+	EXPECT_EQ(0, memcmp(s.lost, tail->former.lost, sizeof(s.lost)));
 	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(s.written, tail->former.written);
 	/* The map stays that of the former configuration. */
 	ASSERT_EQ(0, configure(self->fd, plain));
 	EXPECT_EQ(session, tail->session);
@@ -545,6 +545,28 @@ TEST_F(abi, configure_names_the_element_that_is_wrong)
 	EXPECT_EQ(-ESRCH, call(self->fd, KBARMAN_CONFIGURE, &c));
 	EXPECT_EQ(offsetof(struct kbarman_configure, pids_ptr), c.bad_offset);
 	EXPECT_EQ(1, c.bad_index);
+}
+
+TEST_F(abi, configure_names_the_pointer_that_is_bad)
+{
+	struct kbarman_configure c = plain;
+
+	c.size = sizeof(c);
+	c.pids_ptr = 4096;
+	c.nr_pids = 1;
+	EXPECT_EQ(-EFAULT, call(self->fd, KBARMAN_CONFIGURE, &c));
+	EXPECT_EQ(offsetof(struct kbarman_configure, pids_ptr), c.bad_offset);
+	c.cpus_ptr = 4096;
+	c.nr_cpu_words = 1;
+	EXPECT_EQ(-EFAULT, call(self->fd, KBARMAN_CONFIGURE, &c));
+	EXPECT_EQ(offsetof(struct kbarman_configure, cpus_ptr), c.bad_offset);
+	c.nr_cpu_words = 0;
+	c.sources = KBARMAN_SOURCE_PMU;
+	c.events_ptr = 4096;
+	c.event_bytes = sizeof(struct kbarman_event);
+	c.nr_events = 1;
+	EXPECT_EQ(-EFAULT, call(self->fd, KBARMAN_CONFIGURE, &c));
+	EXPECT_EQ(offsetof(struct kbarman_configure, events_ptr), c.bad_offset);
 }
 
 /* As a program has them that knows a later kernel. */

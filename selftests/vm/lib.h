@@ -232,6 +232,11 @@ static inline uint64_t lost_records(const struct kbarman_stats *s)
 	return sum;
 }
 
+static inline const struct kbarman_map_tail *tail_of(const void *map, const struct kbarman_query *q)
+{
+	return map + q->header_bytes + sizeof(struct bm_datastore_header_data) + q->ring_bytes;
+}
+
 static inline int consume(int fd, uint32_t cpu, uint64_t position)
 {
 	struct kbarman_consume c = { .size = sizeof(c), .cpu = cpu, .position = position };

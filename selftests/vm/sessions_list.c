@@ -191,9 +191,12 @@ TEST_F(sessions, a_choice_of_one_configuration_is_stale_after_the_next)
 	EXPECT_NE(MAP_FAILED, try_map(observer, &q, 0));
 	ASSERT_EQ(0, configure(self->fd[0], small(KBARMAN_MODE_OVERWRITE)));
 	EXPECT_EQ(-ESTALE, call(observer, KBARMAN_QUERY, &after));
+	EXPECT_EQ(only.session + 1, after.session);
 	EXPECT_EQ(-ESTALE, call(observer, KBARMAN_STATS, &s));
 	EXPECT_EQ(MAP_FAILED, try_map(observer, &q, 0));
 	EXPECT_EQ(ESTALE, errno);
+	EXPECT_EQ(-EINVAL, call(observer, KBARMAN_CHOOSE, &(struct kbarman_choose) {
+		.size = sizeof(only), .flags = KBARMAN_CHOOSE_ONLY }));
 	EXPECT_EQ(0, choose(observer, 0));
 	EXPECT_EQ(only.session + 1, query(observer).session);
 	/* Without the flag the choice follows. */
@@ -348,6 +351,94 @@ TEST_F(sessions, an_observer_waits_for_what_it_has_not_read)
 	put_bytes(self->fd[0], store, WATERMARK);
 	EXPECT_EQ(POLLIN, poll_now(observer));
 	close(e);
+	close(observer);
+}
+
+TEST_F(sessions, an_observer_that_has_done_waits_for_the_next_recording)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET }, got;
+	int observer = device_open(), e = epoll_create1(EPOLL_CLOEXEC);
+	struct kbarman_consume done = { .size = sizeof(done), .cpu = KBARMAN_CPU_ALL, .recording = 2 };
+	struct kbarman_query q;
+
+	ASSERT_LE(0, e);
+	self->fd[0] = begin_marked(KBARMAN_MODE_STREAM);
+	ASSERT_EQ(0, epoll_ctl(e, EPOLL_CTL_ADD, observer, &event));
+	ASSERT_EQ(0, start(self->fd[0]));
+	EXPECT_EQ(-EBUSY, call(observer, KBARMAN_CONSUME, &done));
+	ASSERT_EQ(0, stop(self->fd[0]));
+	q = query(observer);
+	EXPECT_EQ(POLLIN | POLLHUP, poll_now(observer));
+	done.session = q.session + 1;
+	EXPECT_EQ(-ESTALE, call(observer, KBARMAN_CONSUME, &done));
+	done.session = q.session;
+	EXPECT_EQ(0, call(observer, KBARMAN_CONSUME, &done));
+	EXPECT_EQ(0, poll_now(observer));
+	EXPECT_EQ(-EINVAL, call(self->fd[0], KBARMAN_CONSUME, &done));
+	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->fd[0]));
+	/* Each of these ends the wait. */
+	while (epoll_wait(e, &got, 1, 0))
+		;
+	ASSERT_EQ(0, start(self->fd[0]));
+	EXPECT_EQ(1, epoll_wait(e, &got, 1, -1));
+	EXPECT_EQ(POLLIN, poll_now(observer));
+	EXPECT_EQ(-ESTALE, call(observer, KBARMAN_CONSUME, &done));
+	ASSERT_EQ(0, stop(self->fd[0]));
+	done.recording = 4;
+	ASSERT_EQ(0, call(observer, KBARMAN_CONSUME, &done));
+	EXPECT_EQ(0, poll_now(observer));
+	ASSERT_EQ(0, configure(self->fd[0], small(KBARMAN_MODE_STREAM)));
+	EXPECT_EQ(1, epoll_wait(e, &got, 1, -1));
+	EXPECT_EQ(POLLIN | POLLHUP, poll_now(observer));
+	close(e);
+	close(observer);
+}
+
+TEST_F(sessions, a_position_is_of_the_recording_that_it_names)
+{
+	struct kbarman_consume c = { .size = sizeof(c), .recording = 2 };
+	const struct bm_datastore_header_data *store;
+	int observer = device_open();
+
+	self->fd[0] = begin_marked(KBARMAN_MODE_STREAM);
+	store = capture_store(map_cpu(observer, 0));
+	c.session = query(observer).session;
+	ASSERT_EQ(0, start(self->fd[0]));
+	put_marks(self->fd[0], 10);
+	c.position = store->write_offset;
+	ASSERT_EQ(0, stop(self->fd[0]));
+	ASSERT_EQ(0, start(self->fd[0]));
+	put_marks(self->fd[0], 100);
+	EXPECT_EQ(-ESTALE, call(observer, KBARMAN_CONSUME, &c));
+	EXPECT_EQ(-ESTALE, call(self->fd[0], KBARMAN_CONSUME, &c));
+	EXPECT_EQ(0, store->read_offset);
+	c.recording = 4;
+	EXPECT_EQ(0, call(observer, KBARMAN_CONSUME, &c));
+	EXPECT_EQ(0, call(self->fd[0], KBARMAN_CONSUME, &c));
+	EXPECT_EQ(c.position, store->read_offset);
+	close(observer);
+}
+
+TEST_F(sessions, an_observer_learns_what_a_stream_wrote_that_has_begun_again)
+{
+	const struct kbarman_map_tail *tail;
+	int observer = device_open();
+	struct kbarman_query q;
+	struct kbarman_stats s;
+
+	self->fd[0] = begin_marked(KBARMAN_MODE_STREAM);
+	q = query(observer);
+	tail = tail_of(map_cpu(observer, 0), &q);
+	ASSERT_EQ(0, start(self->fd[0]));
+	put_marks(self->fd[0], 10000);
+	ASSERT_EQ(0, stop(self->fd[0]));
+	s = stats(observer, 0);
+	EXPECT_LT(0, s.lost[KBARMAN_LOST_FULL]);
+	ASSERT_EQ(0, start(self->fd[0]));
+	EXPECT_EQ(0, tail->counts.written);
+	EXPECT_EQ(s.written, tail->former.written);
+	EXPECT_EQ(s.lost[KBARMAN_LOST_FULL], tail->former.lost[KBARMAN_LOST_FULL]);
+	EXPECT_EQ(10000, tail->former.written + tail->former.lost[KBARMAN_LOST_FULL]);
 	close(observer);
 }
 

@@ -228,11 +228,14 @@ TEST_F(throttling, a_cpu_that_goes_offline_stops_its_counter)
 TEST_F(throttling, a_frequency_above_the_limit_is_refused)
 {
 	struct kbarman_configure c = sampling(variant->event, 1);
+	struct kbarman_start s = { .size = sizeof(s) };
 
 	set_rate("1000");
 	c.events_ptr = sampled_hz(variant->event, 1, 1001);
 	ASSERT_EQ(0, configure(self->fd, c));
-	EXPECT_EQ(-ERANGE, start(self->fd));
+	EXPECT_EQ(-ERANGE, call(self->fd, KBARMAN_START, &s));
+	EXPECT_EQ(~0U, s.cpu);
+	EXPECT_EQ(~0U, s.event);
 	EXPECT_EQ(0, query(self->fd).state & KBARMAN_STATE_RUNNING);
 	c.events_ptr = sampled_hz(variant->event, 1, 1000);
 	ASSERT_EQ(0, configure(self->fd, c));
