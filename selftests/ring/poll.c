@@ -8,7 +8,8 @@
  *
  *	poll [SECONDS]
  *
- * It ends as they miss each other, or after so many seconds (5).
+ * It ends as they miss each other, or after so many seconds (5), but not before each of them was first
+ * once: on a busy machine they seldom run at the same time.
  *
  * The wake-up is the module's own (wake.c), with linux/ beside this file. Prints TAP.
  */
@@ -22,6 +23,7 @@
 
 #define LATEST	256	/* turns of a loop by which one of them comes later, by chance */
 #define BEHIND	(4 * LATEST)	/* by which the poller does so at most, on purpose */
+#define PATIENCE	(1U << 20)	/* turns before the other one is taken to have no CPU */
 
 /* A cache line each, as it is in the module. */
 static unsigned long page __aligned(64);	/* the ring's: of the round that it is */
@@ -42,7 +44,7 @@ static void wait_for(const unsigned long *round, unsigned long value)
 	unsigned int turns = 0;
 
 	while (__atomic_load_n(round, __ATOMIC_ACQUIRE) != value)
-		if (++turns % 4096 == 0)
+		if (++turns % PATIENCE == 0)
 			sched_yield();	/* somebody else has the other CPU */
 }
 
@@ -105,7 +107,8 @@ int main(int argc, char **argv)
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	for (round = 1; !missed; round++) {
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (now.tv_sec - begin.tv_sec + (now.tv_nsec - begin.tv_nsec) * 1e-9 >= seconds)
+		if (now.tv_sec - begin.tv_sec + (now.tv_nsec - begin.tv_nsec) * 1e-9 >= seconds && seen &&
+		    called)
 			break;
 		WRITE_ONCE(woken, false);
 		wake.armed = 0;
@@ -130,7 +133,7 @@ int main(int argc, char **argv)
 	printf("# %lu times: %lu seen, %lu woken, %s\n", round - 1, seen, called,
 	       missed ? "one missed" : "none missed");
 	printf("%s 1 - no writer and poller pass each other\n",
-	       !missed && seen && called ? "ok" : "not ok");
+	       missed ? "not ok" : "ok");
 	puts("1..1");
-	return missed || !seen || !called;
+	return missed;
 }
