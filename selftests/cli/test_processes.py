@@ -260,12 +260,32 @@ def ask_damaged(path):
     return [list(row.values()) for row in json.loads(done.stdout)]
 
 
+def notes_are_those_of_the_process_at_the_time(tmp):
+    """A number that two processes had; one that got another name, and had ended when it was to be noted."""
+    capture = Maker(cores=1, counters=[8], facts={
+        "tgid.3": "20", "exit.0": "500", "cgroup.0": "/old", "cgroup.1": "/new", "cgroup.2": "/none",
+        "cgroup_of.0": "0", "command.0": "old -x", "cgroup_of.2": "1", "command.2": "new",
+        # nothing of these is harmful
+        "cgroup_of.9": "1", "cgroup_of.-1": "1", "cgroup_of.x": "0", "cgroup_of.4294967298": "1", "cgroup_of.3": "9",
+        "command.9": "far", "command.": "none", "command.3": "of a thread", "command.4": "", "command": "./all"})
+    for row in ((10, "old", 100), (10, "young", 600), (20, "fork", 100), (21, "thread", 100), (20, "exec", 300)):
+        capture.task(*row)
+    capture.sample(0, 1000, 10, 0x400010, [1])
+    path = capture.save(os.path.join(tmp, "a.cap"))
+    assert ask(path, "SELECT task, cgroup, command FROM tasks") == [
+        ["old", "/old", "old -x"], ["young", "", ""], ["fork", "/new", "new"], ["thread", "/new", "new"],
+        ["exec", "/new", ""]]
+
+
 def merge_keeps_thread_groups_and_ends(tmp):
     """Rows that come in another order have other numbers, and facts are about numbers of rows."""
     paths = []
     for number in 0, 1:
-        c = Maker(cores=2, facts={"maps": "process", "tgid.0": "10", "exit.0": "5000"} if number else
-                  {"maps": "process", "tgid.1": "10"}, counters=[8])
+        c = Maker(cores=2, facts={
+            "maps": "process", "tgid.0": "10", "exit.0": "5000",
+            "cgroup.0": "/none", "cgroup.1": "/shop", "cgroup_of.1": "1", "command.1": "main -a"} if number else {
+                "maps": "process", "tgid.1": "10", "cgroup.0": "/shop", "cgroup_of.0": "0", "command.0": "main -a"},
+                  counters=[8])
         for row in ((12, "late", 900), (10, "main", 100)) if number else ((10, "main", 100),
                                                                           (11, "early", 500)):
             c.task(*row)
@@ -277,6 +297,9 @@ def merge_keeps_thread_groups_and_ends(tmp):
     assert done.returncode == 0, done.stderr
     assert ask(out, "SELECT tid, pid FROM tasks ORDER BY tid") == [[10, 10], [11, 10], [12, 10]]
     assert ask(out, "SELECT value FROM facts WHERE key = 'exit.2'") == [["5000"]]
+    assert ask(out, "SELECT DISTINCT cgroup, command FROM tasks") == [["/shop", "main -a"]]
+    assert ask(out, "SELECT key, value FROM facts WHERE key LIKE 'c%.%' AND key NOT LIKE 'counter%'") == [
+        ["cgroup.0", "/shop"], ["cgroup_of.0", "0"], ["command.0", "main -a"]]
     assert ask(out, "SELECT image FROM samples") == [["/process"], ["/process"]]
 
 

@@ -313,7 +313,7 @@ def interrupts_have_the_times_of_report(tmp):
 
 def names_are_those_of_the_time(tmp):
     capture = kbarman.open(real(tmp))
-    since = [ns for tid, _, name, ns, _ in capture.tasks if name == "renamed"][0]
+    since = [ns for tid, _, name, ns, *_ in capture.tasks if name == "renamed"][0]
     assert capture.task_name(5, since - 1) == "task 5" and capture.task_name(5, since) == "renamed"
     assert capture.task_name(5) == "renamed" and capture.task_name(5, -2 ** 60) == "task 5"
     assert capture.task_name(4711) == ":4711" and capture.task_name(0) == "swapper"

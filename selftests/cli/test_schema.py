@@ -296,7 +296,7 @@ QUESTIONS = [
     ("spf", "SELECT cpu, type, count(*) FROM marks GROUP BY cpu, type"),
     ("spfj", "SELECT series, cpu, count(*), sum(value) FROM series GROUP BY series, cpu"),
     ("spfj", "SELECT tid, task FROM tasks", "SELECT tid, task FROM dump_task"),
-    ("spf", "SELECT tid, pid, task FROM tasks"),
+    ("spf", "SELECT tid, pid, task, cgroup, command FROM tasks"),
     ("spfj", "SELECT tid, address, length, \"offset\", image FROM images",
      "SELECT tid, address, length, \"offset\", image FROM dump_image"),
     ("spf", "SELECT kind, cpu, what, count FROM losses WHERE kind IN ('lost', 'missed', 'stopped')"),

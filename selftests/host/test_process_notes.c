@@ -2,7 +2,7 @@
 /* What is noted of /proc/PID/cgroup and cmdline, and what a path says of unit and container. */
 #include "../../user/lib/record/recorder/notes.c"
 #include "../lib/tap.h"
-#include "analysis/facts/cgroups.h"
+#include "analysis/facts/process_notes.h"
 
 static void is_cgroup(const char *text, const char *path, const char *name)
 {

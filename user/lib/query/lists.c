@@ -149,6 +149,12 @@ static void tasks_column(struct query_file *file, struct sqlite3_context *contex
 	case QUERY_tasks_task:
 		query_put_text(context, task->name);
 		break;
+	case QUERY_tasks_cgroup:
+		query_put_text(context, query_file_note(file, hit.tgid, task->timestamp).cgroup ?: "");
+		break;
+	case QUERY_tasks_command:
+		query_put_text(context, query_file_note(file, hit.tgid, task->timestamp).command ?: "");
+		break;
 	case QUERY_tasks_since_ns:
 		if (task->timestamp)
 			query_put_i64(context, kb_barman_ns(barman, task->timestamp));

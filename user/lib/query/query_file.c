@@ -102,6 +102,13 @@ uint32_t query_file_pid(const struct query_file *file, uint32_t task_id, uint64_
 	return hit.tgid;
 }
 
+struct kb_process_note query_file_note(struct query_file *file, uint32_t process, uint64_t ticks)
+{
+	const struct kb_process_notes *notes = kb_trace_notes(file->trace, NULL);
+
+	return notes ? kb_process_notes_find(notes, process, ticks) : (struct kb_process_note){ 0 };
+}
+
 struct kb_symbolizer *query_file_symbolizer(struct query_file *file, struct kb_error *err)
 {
 	if (!file->symbolizer)

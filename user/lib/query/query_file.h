@@ -9,6 +9,7 @@
 
 #include "analysis/facts/idle_states.h"
 #include "analysis/facts/name_ids.h"
+#include "analysis/facts/process_notes.h"
 #include "analysis/trace/inside.h"
 #include "query/make_lines.h"
 #include "query/places.h"
@@ -52,6 +53,9 @@ const char *query_file_task(struct query_file *file, uint32_t task_id, uint64_t 
 
 /* Its process. */
 uint32_t query_file_pid(const struct query_file *file, uint32_t task_id, uint64_t ticks);
+
+/* What was noted of that process. */
+struct kb_process_note query_file_note(struct query_file *file, uint32_t process, uint64_t ticks);
 
 /* NULL and @err: kb_trace_symbolizer() failed. */
 struct kb_symbolizer *query_file_symbolizer(struct query_file *file, struct kb_error *err);

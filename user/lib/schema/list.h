@@ -365,6 +365,8 @@ COLUMN(tasks, task, TEXT, TEXT, "its name")
 LOCAL(tasks, since_ns, INTEGER, I64, "since when")
 LOCAL(tasks, until_ns, INTEGER, NONE, "until when")
 LOCAL(tasks, ticks, NONE, U64, "since when, in ticks")
+COLUMN(tasks, cgroup, TEXT, TEXT, "path of its cgroup; empty: not known")
+COLUMN(tasks, command, TEXT, TEXT, "command line of its process; empty: not known")
 END(tasks)
 
 TABLE(images, images, "mappings of code")

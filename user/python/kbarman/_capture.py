@@ -152,7 +152,7 @@ class Capture:
         self.said = ""      # by who recorded it: see record()
         self._fixed = next(_Reader(self, " ".join(_FIXED), 1, 1))
         self._names: dict[int, _Names] = collections.defaultdict(_Names)
-        for tid, pid, name, ns, _ in sorted(self._fixed["tasks"], key=lambda row: int(row[-1])):
+        for tid, pid, name, ns, *_ in sorted(self._fixed["tasks"], key=lambda row: int(row[4])):
             self._names[tid].add(ns, name, pid)
 
     def _open_trace(self, trace: ctypes.c_void_p, error: ErrorStruct) -> None:

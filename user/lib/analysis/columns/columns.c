@@ -8,6 +8,8 @@
 #include <kbarman/names.h>
 
 #include "analysis/columns/fill.h"
+#include "analysis/facts/process_notes.h"
+#include "analysis/trace/parts.h"
 #include "base/array.h"
 #include "base/options.h"
 
@@ -98,12 +100,14 @@ static int put_tasks(struct kb_columns *columns, struct kb_part_table *at)
 {
 	const struct kb_header *header = kb_trace_header(columns->trace);
 	const struct kb_tasks *tasks = kb_trace_tasks(columns->trace, NULL);
+	const struct kb_process_notes *notes = kb_trace_notes(columns->trace, NULL);
 	struct kb_barman *barman = kb_trace_barman(columns->trace);
 
-	if (!tasks)
+	if (!tasks || !notes)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < header->nr_tasks; i++) {
 		const struct kb_task *task = &header->tasks[i];
+		struct kb_process_note note;
 		struct kb_task_hit hit;
 
 		if (!kb_part_row(columns->part, at))
@@ -114,6 +118,9 @@ static int put_tasks(struct kb_columns *columns, struct kb_part_table *at)
 		KB_PUT(at, tasks, tid, task->task_id);
 		KB_PUT(at, tasks, pid, hit.tgid);
 		put_string(columns->part, at, KB_AT_tasks_task, task->name);
+		note = kb_process_notes_find(notes, hit.tgid, task->timestamp);
+		put_string(columns->part, at, KB_AT_tasks_cgroup, note.cgroup);
+		put_string(columns->part, at, KB_AT_tasks_command, note.command);
 	}
 	return 0;
 }

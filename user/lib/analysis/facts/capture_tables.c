@@ -4,16 +4,21 @@
  * captures have more rows. Each row is taken once, in the order of timestamps.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/facts/capture_tables.h"
+#include "analysis/facts/process_notes.h"
 #include "base/array.h"
+#include "base/table.h"
 
 /* Longest facts of a task, which a capture may have in pages of its own instead. */
 #define TGID_BYTES	sizeof("kbarman.tgid.1048576=4294967295")
 #define EXIT_BYTES	sizeof("kbarman.exit.1048576=18446744073709551615")
+#define MORE_DIGITS	24U		/* of the four numbers in notes of a process */
 
 /* What the strings of @h take when its rows have other numbers. */
 static uint64_t string_room(const struct kb_header *h)
@@ -22,7 +27,7 @@ static uint64_t string_room(const struct kb_header *h)
 
 	for (uint32_t i = 0; i < h->nr_tasks; i++)
 		bytes += (h->tasks[i].tgid != h->tasks[i].task_id ? TGID_BYTES : 0) +
-			 (h->tasks[i].exited ? EXIT_BYTES : 0);
+			 (h->tasks[i].exited ? EXIT_BYTES : 0) + MORE_DIGITS;
 	return bytes;
 }
 
@@ -121,12 +126,20 @@ static int compare_maps(const void *left, const void *right)
 	return order ? order : memcmp(a->file.data ?: "", b->file.data ?: "", a->file.length);
 }
 
+struct merge {
+	struct kb_barman *const *captures;
+	unsigned int count;
+	struct kb_barman_writer *writer;
+	struct kb_process_notes **notes;	/* of each capture */
+	struct kb_table cgroups;		/* by their path in one of the notes */
+};
+
 /* A table whose rows several captures may have. */
 struct merged {
 	const void *(*row)(const struct kb_header *header, uint32_t i);	/* NULL behind the last */
 	int (*compare)(const void *left, const void *right);	/* their order */
 	int (*differ)(const void *left, const void *right);	/* 0: the same row */
-	int (*write)(struct kb_barman_writer *writer, const void *row);
+	int (*write)(struct merge *merge, const void *row, uint32_t number);
 };
 
 static const void *task_row(const struct kb_header *header, uint32_t i)
@@ -134,9 +147,46 @@ static const void *task_row(const struct kb_header *header, uint32_t i)
 	return i < header->nr_tasks ? &header->tasks[i] : NULL;
 }
 
-static int write_task(struct kb_barman_writer *writer, const void *row)
+/* The note of a row of one of the captures. */
+static struct kb_process_note note_of(const struct merge *merge, const struct kb_task *task)
 {
-	return kb_barman_writer_task(writer, row);
+	for (unsigned int i = 0; i < merge->count; i++) {
+		const struct kb_header *h = kb_barman_header(merge->captures[i]);
+
+		if (task >= h->tasks && task < h->tasks + h->nr_tasks)
+			return kb_process_notes_row(merge->notes[i], (uint32_t)(task - h->tasks));
+	}
+	return (struct kb_process_note){ 0 };
+}
+
+static int write_cgroup(struct merge *merge, const char *path, uint32_t row)
+{
+	uint64_t key = (uintptr_t)path;
+	uint32_t before = merge->cgroups.nr;
+	uint32_t number = kb_table_number(&merge->cgroups, &key, kb_table_hash(&merge->cgroups, &key));
+	char text[32], value[16];
+	int ret = 0;
+
+	if (number == KB_TABLE_NONE)
+		return -ENOMEM;
+	snprintf(text, sizeof(text), "cgroup.%" PRIu32, number);
+	if (number == before)
+		ret = kb_barman_writer_fact(merge->writer, text, path);
+	snprintf(text, sizeof(text), "cgroup_of.%" PRIu32, row);
+	snprintf(value, sizeof(value), "%" PRIu32, number);
+	return ret ?: kb_barman_writer_fact(merge->writer, text, value);
+}
+
+static int write_task(struct merge *merge, const void *row, uint32_t number)
+{
+	struct kb_process_note note = note_of(merge, row);
+	int ret = kb_barman_writer_task(merge->writer, row);
+	char key[32];
+
+	if (!ret && note.cgroup)
+		ret = write_cgroup(merge, note.cgroup, number);
+	snprintf(key, sizeof(key), "command.%" PRIu32, number);
+	return ret || !note.command ? ret : kb_barman_writer_fact(merge->writer, key, note.command);
 }
 
 static const void *map_row(const struct kb_header *header, uint32_t i)
@@ -144,23 +194,24 @@ static const void *map_row(const struct kb_header *header, uint32_t i)
 	return i < header->nr_maps ? &header->maps[i] : NULL;
 }
 
-static int write_map(struct kb_barman_writer *writer, const void *row)
+static int write_map(struct merge *merge, const void *row, uint32_t number)
 {
-	return kb_barman_writer_map(writer, row);
+	(void)number;
+	return kb_barman_writer_map(merge->writer, row);
 }
 
 static const struct merged merged_tasks = { task_row, compare_tasks, compare_task_rows, write_task };
 static const struct merged merged_maps = { map_row, compare_maps, compare_maps, write_map };
 
-static int merge_rows(const struct merged *table, struct kb_barman *const *captures,
-		      unsigned int count, struct kb_barman_writer *writer)
+static int merge_rows(const struct merged *table, struct merge *merge)
 {
 	const void **rows = NULL, *row;
 	size_t nr = 0, max = 0;
+	uint32_t number = 0;
 	int ret = 0;
 
-	for (unsigned int i = 0; i < count; i++) {
-		for (uint32_t k = 0; (row = table->row(kb_barman_header(captures[i]), k)); k++) {
+	for (unsigned int i = 0; i < merge->count; i++) {
+		for (uint32_t k = 0; (row = table->row(kb_barman_header(merge->captures[i]), k)); k++) {
 			if (!KB_ARRAY_ROOM(rows, max, nr + 1)) {
 				free(rows);
 				return -ENOMEM;
@@ -172,8 +223,28 @@ static int merge_rows(const struct merged *table, struct kb_barman *const *captu
 		qsort(rows, nr, sizeof(*rows), table->compare);
 	for (size_t i = 0; !ret && i < nr; i++)
 		if (!i || table->differ(&rows[i - 1], &rows[i]))
-			ret = table->write(writer, rows[i]);
+			ret = table->write(merge, rows[i], number++);
 	free(rows);
+	return ret;
+}
+
+static int merge_all_rows(struct kb_barman *const *captures, unsigned int count,
+			  struct kb_barman_writer *writer)
+{
+	struct merge merge = {
+		.captures = captures, .count = count, .writer = writer,
+		.notes = calloc(count, sizeof(*merge.notes)),
+	};
+	int ret = merge.notes ? 0 : -ENOMEM;
+
+	kb_table_init(&merge.cgroups, sizeof(uint64_t), 1);
+	for (unsigned int i = 0; i < count && !ret; i++)
+		ret = kb_process_notes_create(&merge.notes[i], captures[i]);
+	ret = ret ?: merge_rows(&merged_tasks, &merge) ?: merge_rows(&merged_maps, &merge);
+	for (unsigned int i = 0; merge.notes && i < count; i++)
+		kb_process_notes_destroy(merge.notes[i]);
+	free(merge.notes);
+	kb_table_release(&merge.cgroups);
 	return ret;
 }
 
@@ -206,9 +277,9 @@ static bool is_about_tasks(const char *fact)
 
 /*
  * Facts "kbarman.KEY=VALUE": readers use the first one of each KEY. Facts about tasks, and without
- * @files those about files, are left out: they are copied with their rows.
+ * @rows those about files and processes, are left out: they are copied with their rows.
  */
-static int copy_facts(const struct kb_header *h, bool files, const char *without,
+static int copy_facts(const struct kb_header *h, bool rows, const char *without,
 		      struct kb_barman_writer *writer)
 {
 	const char *at = h->strings, *end = h->strings + h->string_table_length;
@@ -217,7 +288,7 @@ static int copy_facts(const struct kb_header *h, bool files, const char *without
 	for (; ret >= 0 && at < end; at += strlen(at) + 1) {
 		if (strncmp(at, "kbarman.", 8) == 0 && !is_about_tasks(at + 8) &&
 		    (!without || strcmp(at + 8, without) != 0) &&
-		    (files || strncmp(at, "kbarman.file=", 13) != 0))
+		    (rows || (strncmp(at, "kbarman.file=", 13) != 0 && !kb_process_notes_are(at + 8))))
 			ret = kb_barman_writer_string(writer, at);
 	}
 	return ret < 0 ? (int)ret : 0;
@@ -237,9 +308,7 @@ int kb_tables_merge(struct kb_barman *const *captures, unsigned int count,
 	if (!ret)
 		ret = merge_pmus(captures, count, max_cores, writer);
 	if (!ret)
-		ret = merge_rows(&merged_tasks, captures, count, writer);
-	if (!ret)
-		ret = merge_rows(&merged_maps, captures, count, writer);
+		ret = merge_all_rows(captures, count, writer);
 	for (uint32_t i = 0; !ret && i < first->nr_charts; i++)
 		ret = kb_barman_writer_chart(writer, &first->charts[i]);
 	for (uint32_t i = 0; !ret && i < first->nr_series; i++)

@@ -14,6 +14,7 @@
 #include "format/barman/inside.h"
 
 struct kb_machine;
+struct kb_process_notes;
 struct kb_wanted;
 
 struct kb_trace {
@@ -33,6 +34,7 @@ struct kb_trace {
 	/* NULL: not asked for yet. */
 	struct kb_tasks *tasks;
 	struct kb_losses *losses;
+	struct kb_process_notes *notes;
 	struct kb_names *names;
 	struct kb_timeline *timeline;
 	struct kb_symbolizer *symbolizer;

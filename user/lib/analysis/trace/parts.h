@@ -5,6 +5,7 @@
 
 #include <kbarman/trace.h>
 
+struct kb_process_notes;
 struct kb_timeline;
 
 /*
@@ -13,6 +14,9 @@ struct kb_timeline;
  */
 int kb_trace_adopt(struct kb_trace **out, struct kb_barman *barman, const char *path,
 		   const struct kb_trace_options *options, struct kb_error *err);
+
+/* What was noted of processes: analysis/facts/process_notes.h. NULL and @err without memory. */
+const struct kb_process_notes *kb_trace_notes(struct kb_trace *trace, struct kb_error *err);
 
 /* The timeline of the walk. NULL and @err without memory. */
 struct kb_timeline *kb_trace_timeline(struct kb_trace *trace, struct kb_error *err);

@@ -7,6 +7,7 @@
 #include <kbarman/chain.h>
 
 #include "analysis/facts/losses_read.h"
+#include "analysis/facts/process_notes.h"
 #include "analysis/trace/inside.h"
 #include "base/options.h"
 #include "sym/symbolizer/shared_tasks.h"
@@ -74,6 +75,7 @@ void kb_trace_close(struct kb_trace *trace)
 	if (trace->losses)
 		kb_losses_release(trace->losses);
 	free(trace->losses);
+	kb_process_notes_destroy(trace->notes);
 	kb_tasks_destroy(trace->tasks);
 	kb_barman_close(trace->barman);
 	free(trace->path);
@@ -111,6 +113,13 @@ const struct kb_losses *kb_trace_losses(struct kb_trace *trace, struct kb_error 
 		return out_of_memory(err);
 	}
 	return trace->losses = losses;
+}
+
+const struct kb_process_notes *kb_trace_notes(struct kb_trace *trace, struct kb_error *err)
+{
+	if (!trace->notes && kb_process_notes_create(&trace->notes, trace->barman))
+		return out_of_memory(err);
+	return trace->notes;
 }
 
 struct kb_names *kb_trace_names(struct kb_trace *trace, struct kb_error *err)

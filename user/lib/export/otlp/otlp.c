@@ -9,7 +9,7 @@
 
 #include <kbarman/version.h>
 
-#include "analysis/facts/cgroups.h"
+#include "analysis/facts/process_notes.h"
 #include "base/digest.h"
 #include "base/hash.h"
 #include "base/io/out_packet.h"
@@ -51,7 +51,7 @@ struct program {
 struct otlp {
 	KB_RUN;				/* out: the body of a request */
 	const struct kb_otlp_options *how;
-	struct kb_cgroups *cgroups;
+	const struct kb_process_notes *notes;
 	uint32_t nr_values;
 
 	/* of the request that is being filled */
@@ -77,7 +77,7 @@ static int64_t find_program(struct otlp *x, uint32_t task, uint64_t timestamp)
 {
 	uint32_t tgid = kb_task_id(&x->tasks, task)->tgid;
 	int64_t process = kb_task_table_find(&x->tasks, tgid, timestamp);
-	const char *cgroup = kb_cgroups_find(x->cgroups, tgid, timestamp);
+	const char *cgroup = kb_process_notes_find(x->notes, tgid, timestamp).cgroup;
 	char label[KB_TASK_LABEL];
 	struct program *program;
 	uint64_t key;
@@ -503,8 +503,8 @@ static int begin(struct otlp *x)
 	x->nr_values = VALUE_COUNTERS + (nr < MAX_COUNTERS ? nr : MAX_COUNTERS);
 	identify(x);
 	open_request(x);
-	if (kb_cgroups_create(&x->cgroups, x->trace->barman) || kb_out_memory(&x->resource) ||
-	    kb_out_memory(&x->scope) || kb_out_memory(&x->profile))
+	x->notes = kb_trace_notes(x->trace, NULL);
+	if (!x->notes || kb_out_memory(&x->resource) || kb_out_memory(&x->scope) || kb_out_memory(&x->profile))
 		return kb_run_no_memory(&x->run);
 	return 0;
 }
@@ -533,7 +533,6 @@ static void release(struct otlp *x)
 	kb_out_destroy(x->profile);
 	kb_out_destroy(x->scope);
 	kb_out_destroy(x->resource);
-	kb_cgroups_destroy(x->cgroups);
 }
 
 static const struct sink sink = {

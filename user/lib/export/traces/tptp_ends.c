@@ -9,6 +9,7 @@
 
 #include <kbarman/version.h>
 
+#include "analysis/facts/process_notes.h"
 #include "export/traces/tptp_ends.h"
 
 #define FACT_PREFIX	"kbarman."
@@ -37,11 +38,11 @@ static void write_filter(struct kb_tptp_writer *writer, const char *pattern)
 	kb_tptp_writer_message(writer, &message);
 }
 
-/* Facts "exit.ROW=TICKS" and "tgid.ROW=ID", one for each task, and where all of them are. */
+/* Facts "exit.ROW=TICKS" and "tgid.ROW=ID", one for each task, where all of them are, and notes. */
 static bool is_row_fact(const char *key)
 {
 	return strncmp(key, "exit.", 5) == 0 || strncmp(key, "tgid.", 5) == 0 ||
-	       strncmp(key, "tasks=", 6) == 0;
+	       strncmp(key, "tasks=", 6) == 0 || kb_process_notes_are(key);
 }
 
 const char *tptp_next_fact(const struct kb_header *header, uint32_t *at)
