@@ -216,7 +216,7 @@ def make_report_capture(directory):
         **{f"counter.{core}.{i}": name for core in (0, 1)
            for i, name in enumerate(["cycles", "instructions"])},
         "uncounted.1.2": "misses", "unsampled.1.0": "misses", "written.0": "10", "lost.0.full": "2", "missed.map": "1", "stopped.0.throttled": "1",
-        **TRIGGERED})
+        "cgroup.0": "/a.slice", "cgroup_of.1": "0", "command.1": "./lines --all", **TRIGGERED})
     capture.task(0, "swapper")
     capture.task(7, "lines")
     capture.map(7, test_lines.BASE, 0x10000, 0, program)
@@ -247,7 +247,7 @@ def report_has_what_is_promised(tmp):
         if not shutil.which(program):
             raise tap.Skip(f"there is no {program} here")
     make_report_capture(tmp)
-    sort = "task,pid,tid,cpu,mode,image,symbol,line"
+    sort = "task,pid,tid,cgroup,cpu,mode,image,symbol,line"
     lines = objects("report", "-j", "-g", "--children", "--inline", "--sort", sort, cwd=tmp)
     lines += objects("report", "-j", "-M", "all", "--tid", "7", cwd=tmp)
     if not any("inlined" in line for line in lines if line["kind"] == "call"):

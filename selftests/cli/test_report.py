@@ -326,6 +326,35 @@ def samples_are_added_up_by_process(tmp):
     assert re.search(r"^ +46\.67% +3 +7  user    server  \[unknown\]$", text, re.M), text
 
 
+def cgroups_are_a_sort_key_and_command_lines_stand_beside_names(tmp):
+    shop = "/a.slice/shop.service"
+    notes = {"cgroup.0": shop, "cgroup.1": shop, "cgroup.2": "/b\033[1m", "cgroup_of.0": "0", "cgroup_of.2": "1",
+             "cgroup_of.3": "2", "command.0": "python3 shop.py \033[1m", "command.2": "/usr/bin/worker",
+             "command.3": "x" * 80}
+    for has_notes in True, False:
+        capture = Maker(counters=[17], facts={"counter.0.0": "cycles", "tgid.1": "10", **(notes if has_notes else {})})
+        for number, task in enumerate(((10, "python3"), (11, "thread"), (20, "worker"), (30, "other"), (40, "none"))):
+            capture.task(*task)
+            for i in range(number + 1):
+                capture.sample(0, 1000 + 10 * number + i, task[0], 0x1000, [1])
+        path = capture.save(os.path.join(tmp, "a.cap"))
+        rows = [json.loads(line) for line in tap.run("report", "-j", "--sort", "cgroup", path).stdout.splitlines()]
+        sums = sorted((row["cgroup"] or "", row["samples"]) for row in rows if row["kind"] == "symbol")
+        assert sums == ([("", 5), (shop, 6), ("/b\033[1m", 4)] if has_notes else [("", 15)]), sums
+        commands = {row["tid"]: row.get("command") for row in rows if row["kind"] == "task_samples"}
+        assert commands == {10: notes["command.0"], 11: notes["command.0"], 20: "/usr/bin/worker", 30: "x" * 80,
+                            40: None} if has_notes else not any(commands.values()), commands
+        text = tap.run("report", "--sort", "cgroup,pid", path).stdout
+        assert ("has no cgroups: 'kbarman record' notes them" in text) != has_notes, text
+        assert re.search(r"^ +33\.33% +5 +40  \[unknown\] +none$", text, re.M), text
+        if not has_notes:
+            continue
+        assert re.search(rf"^ +20\.00% +3 +20  {shop}  worker$", text, re.M) and "\033" not in text, text
+        for line in (" 10       10  python3  python3 shop.py ?[1m", " 10       11  thread  python3 shop.py ?[1m",
+                     " 20       20  worker", f" 30       30  other  {'x' * 57}..."):
+            assert f"{line}\n" in text, (line, text)
+
+
 def children_include_what_was_called(tmp):
     program, symbols, offset, vaddr, size = build(tmp, "-no-pie")
     capture = Maker(counters=[17])

@@ -11,6 +11,8 @@
 #include <kbarman/out.h>
 
 #include "analysis/facts/counted.h"
+#include "analysis/facts/process_notes.h"
+#include "analysis/trace/parts.h"
 #include "base/percent.h"
 #include "base/text/json.h"
 #include "cli/base/trigger_lines.h"
@@ -211,6 +213,30 @@ static void put_address(struct kb_json *json, uint64_t address)
 	kb_json_string(json, "address", text);
 }
 
+/* The command line of the process of @task_id, if it was noted. */
+static void put_command(const struct report *report, struct kb_json *json, uint32_t task_id,
+			uint64_t timestamp)
+{
+	const struct kb_process_notes *notes = kb_trace_notes(report->trace, NULL);
+	const char *command;
+	struct kb_task_hit hit;
+
+	if (!notes)
+		return;
+	kb_tasks_find(report->tasks, task_id, timestamp, &hit);
+	command = kb_process_notes_find(notes, hit.tgid, timestamp).command;
+	if (command)
+		kb_json_string(json, "command", command);
+}
+
+static void put_cgroup(const struct report *report, struct kb_json *json,
+		       const struct kb_sample_row *row)
+{
+	const char *cgroup = kb_report_cgroup(&report->got->samples, row);
+
+	kb_json_text(json, "cgroup", cgroup, cgroup ? strlen(cgroup) : 0);
+}
+
 static void put_row(const struct report *report, struct kb_json *json,
 		    const struct kb_sample_row *row)
 {
@@ -228,6 +254,10 @@ static void put_row(const struct report *report, struct kb_json *json,
 		kb_json_u64(json, "pid", row->pid);
 	if (report->how.sort & KB_SORT_TID)
 		kb_json_u64(json, "tid", row->task_id);
+	if (report->how.sort & (KB_SORT_PID | KB_SORT_TID))
+		put_command(report, json, row->task_id, report->got->last_timestamp);
+	if (report->how.sort & KB_SORT_CGROUP)
+		put_cgroup(report, json, row);
 	if (report->how.sort & KB_SORT_CPU)
 		kb_json_u64(json, "cpu", row->core);
 	if (report->how.sort & KB_SORT_MODE)
@@ -260,6 +290,7 @@ static void put_name(const struct report *report, struct kb_json *json, uint32_t
 	kb_json_u64(json, "pid", hit.tgid);
 	kb_json_u64(json, "tid", task_id);
 	kb_json_string(json, "task", kb_tasks_name(report->tasks, task_id, timestamp, buffer));
+	put_command(report, json, task_id, timestamp);
 }
 
 /* Depth first: the parent of a row is the last row before it with a lower depth. */

@@ -26,8 +26,8 @@ enum {
 static const struct cli_option options[] = {
 	{ 'i', "input", "FILE", "the same as the argument FILE" },
 	{ 's', "sort", "KEY,...",
-	  "add up samples by task, pid, tid, image, symbol, line, cpu, mode\n"
-	  "(default task,image,symbol)" },
+	  "add up samples by task, pid, tid, cgroup, image, symbol, line, cpu,\n"
+	  "mode (default task,image,symbol)" },
 	{ 'n', "samples", NULL, "count samples; without -n each is weighed by its period" },
 	{ 'n', "count", NULL, NULL },
 	FILTERS_OPTIONS,
@@ -86,6 +86,7 @@ static bool parse_sort(const char *text, unsigned int *sort)
 		{ "sym", KB_SORT_SYMBOL },	{ "cpu", KB_SORT_CPU },
 		{ "line", KB_SORT_LINE },	{ "srcline", KB_SORT_LINE },
 		{ "pid", KB_SORT_PID },		{ "mode", KB_SORT_MODE },
+		{ "cgroup", KB_SORT_CGROUP },
 	};
 	size_t i, length, nr = ARRAY_SIZE(keys);
 

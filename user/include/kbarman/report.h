@@ -44,6 +44,7 @@ extern "C" {
 #define KB_SORT_LINE	(1U << 5)	/* of a source file; includes the image */
 #define KB_SORT_PID	(1U << 6)	/* the process */
 #define KB_SORT_MODE	(1U << 7)	/* the kernel, or user code */
+#define KB_SORT_CGROUP	(1U << 8)	/* of the process: see kb_report_cgroup() */
 
 /* What to read, and how. All zero behind `size` is the default of `kbarman report`. */
 struct kb_report_options {
@@ -242,6 +243,9 @@ void kb_report_destroy(const struct kb_report *report);
 
 /* Row @i of @table, which has more rows than that. Its strings live as long as the report. */
 struct kb_sample_row kb_report_sample(const struct kb_sample_table *table, uint32_t i);
+
+/* With KB_SORT_CGROUP: the path of the cgroup of @row of @table. NULL: the capture does not say. */
+const char *kb_report_cgroup(const struct kb_sample_table *table, const struct kb_sample_row *row);
 
 /* The increase of counter @id in the samples of @row of @table. Values not read are left out. */
 uint64_t kb_report_counter(const struct kb_sample_table *table, const struct kb_sample_row *row,

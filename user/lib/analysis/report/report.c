@@ -60,10 +60,18 @@ static int create_tables(struct reading *reading, struct kb_error *err)
 	       (how->call_graph ? kb_calltree_create(&reading->tree, tasks, err) : 0);
 }
 
+static int take_notes(struct reading *reading, struct kb_error *err)
+{
+	const struct kb_process_notes *notes = kb_trace_notes(reading->trace, err);
+
+	kb_hot_take_notes(reading->by_sort, notes);
+	return notes ? 0 : -ENOMEM;
+}
+
 static int prepare(struct reading *reading, struct kb_error *err)
 {
 	const struct kb_report_options *how = &reading->how;
-	int ret = take_parts(reading, err) ?: create_tables(reading, err) ?:
+	int ret = take_parts(reading, err) ?: create_tables(reading, err) ?: take_notes(reading, err) ?:
 		  kb_wanted_init(&reading->wanted, reading->trace, how->filter, err);
 
 	if (ret)
@@ -210,6 +218,11 @@ void kb_report_destroy(const struct kb_report *report)
 {
 	if (report)
 		destroy((struct reading *)report);	/* NOLINT: it is its first member */
+}
+
+const char *kb_report_cgroup(const struct kb_sample_table *table, const struct kb_sample_row *row)
+{
+	return kb_hot_cgroup(table->hot, row);
 }
 
 struct kb_sample_row kb_report_sample(const struct kb_sample_table *table, uint32_t i)

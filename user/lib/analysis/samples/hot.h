@@ -15,6 +15,7 @@
 #include <kbarman/report.h>
 
 #include "analysis/facts/capture_names.h"
+#include "analysis/facts/process_notes.h"
 #include "analysis/samples/count_sets.h"
 #include "analysis/samples/spots.h"
 
@@ -29,6 +30,12 @@ struct kb_hot;
 int kb_hot_create(struct kb_hot **out, const struct kb_tasks *tasks, struct kb_spots *spots,
 		  unsigned int sort, struct kb_error *err);
 void kb_hot_destroy(struct kb_hot *hot);
+
+/* With KB_SORT_CGROUP, call it before any sample: @notes, which must live as long, have the cgroups. */
+void kb_hot_take_notes(struct kb_hot *hot, const struct kb_process_notes *notes);
+
+/* NULL: not known, or rows do not differ in it. */
+const char *kb_hot_cgroup(const struct kb_hot *hot, const struct kb_sample_row *row);
 
 /*
  * Call it before any sample: sum up all counters by the ids of @names, which must live as

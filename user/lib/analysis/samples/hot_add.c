@@ -29,8 +29,9 @@ int kb_hot_create(struct kb_hot **out, const struct kb_tasks *tasks, struct kb_s
 	hot->image_key = sort & (KB_SORT_IMAGE | KB_SORT_LINE) && !(sort & KB_SORT_SYMBOL);
 	hot->line_key = sort & KB_SORT_LINE;
 	hot->by_task = (sort & ~KB_SORT_IDLE) == KB_SORT_TID;
+	hot->cgroup_key = sort & KB_SORT_CGROUP;
 	hot->pid_key = sort & KB_SORT_PID;
-	words = 2 + hot->image_key + hot->line_key + hot->pid_key;
+	words = 2 + hot->image_key + hot->line_key + hot->cgroup_key + hot->pid_key;
 	kb_table_init(&hot->rows, words * sizeof(uint64_t) + sizeof(struct hot_tally), words);
 	kb_name_ids_init(&hot->comms, tasks);
 	*out = hot;
@@ -50,6 +51,11 @@ void kb_hot_destroy(struct kb_hot *hot)
 	for (unsigned int set = 0; set < KB_COUNT_SETS; set++)
 		free(hot->sets[set].sums);
 	free(hot);
+}
+
+void kb_hot_take_notes(struct kb_hot *hot, const struct kb_process_notes *notes)
+{
+	hot->notes = notes;
 }
 
 int kb_hot_sum_counters(struct kb_hot *hot, const struct kb_names *names)
@@ -276,7 +282,7 @@ static uint64_t mode_of(const struct kb_hot *hot, const struct kb_spot *spot)
 }
 
 static void make_key(const struct kb_hot *hot, const struct kb_event *event,
-		     const struct kb_spot *spot, uint32_t comm, uint64_t key[5])
+		     const struct kb_spot *spot, uint32_t comm, uint64_t key[6])
 {
 	uint64_t *word = key;
 
@@ -289,6 +295,9 @@ static void make_key(const struct kb_hot *hot, const struct kb_event *event,
 		*word++ = (uintptr_t)kb_spots_symbol(hot->spots, spot->symbol)->image;
 	if (hot->line_key)
 		*word++ = spot->line;
+	if (hot->cgroup_key)
+		*word++ = (uintptr_t)kb_process_notes_find(hot->notes, pid_of(hot, event),
+							   event->timestamp).cgroup;
 	if (hot->pid_key)
 		*word = pid_of(hot, event);
 }

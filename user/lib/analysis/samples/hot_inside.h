@@ -32,7 +32,7 @@ struct hot_more {
 
 /* A frame that waits to be added to its row. */
 struct hot_waiting {
-	uint64_t key[5], hash;
+	uint64_t key[6], hash;
 	uint64_t sample;		/* number of its sample, from 1 on */
 	struct kb_share share;
 	uint32_t task_id, comm;
@@ -50,7 +50,8 @@ struct kb_hot {
 	bool idle;			/* whether the last sample is idle, if rows depend on it */
 	uint32_t judged;		/* the symbol that the idle task was in last, */
 	bool judged_idle;		/* and whether that is the idle loop */
-	bool image_key, line_key, pid_key;	/* these are words of the key */
+	bool image_key, line_key, cgroup_key, pid_key;	/* these are words of the key */
+	const struct kb_process_notes *notes;	/* that have the cgroups */
 
 	struct hot_waiting queue[KB_HOT_QUEUE];	/* frame number n is at n % KB_HOT_QUEUE */
 	uint64_t first, next;		/* numbers of the frames that wait: [first, next) */

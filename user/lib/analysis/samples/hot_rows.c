@@ -206,6 +206,15 @@ static uint32_t pid_of(const struct kb_hot *hot, uint32_t row)
 	return hot->pid_key ? (uint32_t)key[hot->rows.key_words - 1] : 0;
 }
 
+/* It is the last word but that of the process. */
+const char *kb_hot_cgroup(const struct kb_hot *hot, const struct kb_sample_row *row)
+{
+	if (!hot->cgroup_key || row->number >= hot->rows.nr)
+		return NULL;
+	return (const char *)(uintptr_t)((const uint64_t *)kb_table_row(&hot->rows, row->number))
+		[hot->rows.key_words - 1 - hot->pid_key];
+}
+
 struct kb_sample_row kb_hot_row(struct kb_hot *hot, uint32_t i)
 {
 	const struct kb_spot_symbol *symbol;

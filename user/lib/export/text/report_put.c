@@ -102,7 +102,8 @@ void text_put_origin(const struct report_text *report, const struct kb_origin *o
 							    : "");
 }
 
-void text_put_task_name(const struct report_text *report, uint32_t task_id, uint64_t timestamp)
+/* Returns the process of the task. */
+static uint32_t put_task(const struct report_text *report, uint32_t task_id, uint64_t timestamp)
 {
 	char buffer[KB_TASK_NAME_BUFFER];
 	struct kb_task_hit hit;
@@ -110,6 +111,38 @@ void text_put_task_name(const struct report_text *report, uint32_t task_id, uint
 	kb_tasks_find(report->tasks, task_id, timestamp, &hit);
 	text_printf(report, "  %7u  %7u  ", hit.tgid, task_id);
 	text_put(report, kb_tasks_name(report->tasks, task_id, timestamp, buffer), 0);
+	return hit.tgid;
+}
+
+void text_put_task_name(const struct report_text *report, uint32_t task_id, uint64_t timestamp)
+{
+	put_task(report, task_id, timestamp);
+	text_printf(report, "\n");
+}
+
+#define COMMAND_WIDTH	60		/* bytes of a command line that are shown */
+
+/* Whether @command is more than the path of a program of that name. */
+static bool says_more(const char *command, const char *name)
+{
+	const char *slash = strrchr(command, '/');
+
+	return strcmp(slash ? slash + 1 : command, name) != 0;
+}
+
+void text_put_task_command(const struct report_text *report, uint32_t task_id, uint64_t timestamp)
+{
+	const struct kb_process_notes *notes = kb_trace_notes(report->trace, NULL);
+	uint32_t process = put_task(report, task_id, timestamp);
+	char buffer[KB_TASK_NAME_BUFFER];
+	const char *command = notes ? kb_process_notes_find(notes, process, timestamp).command : NULL;
+	size_t length = command ? strlen(command) : 0;
+
+	if (command && says_more(command, kb_tasks_name(report->tasks, task_id, timestamp, buffer))) {
+		text_printf(report, "  ");
+		text_put_padded(report, command, length > COMMAND_WIDTH ? COMMAND_WIDTH - 3 : length, 0);
+		text_printf(report, "%s", length > COMMAND_WIDTH ? "..." : "");
+	}
 	text_printf(report, "\n");
 }
 

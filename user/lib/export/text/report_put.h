@@ -55,8 +55,11 @@ void text_put_only(const struct report_text *report, const char *only);
 /* The title of a table that is of what options choose; with @all_tasks, that is not by task. */
 void text_put_chosen(const struct report_text *report, const char *title, bool all_tasks);
 
-/* "PID  TID  NAME" and the end of the line. */
+/* "PID  TID  NAME" and the end of the line; */
 void text_put_task_name(const struct report_text *report, uint32_t task_id, uint64_t timestamp);
+
+/* and with the command line in front of that, where it says more than the name. */
+void text_put_task_command(const struct report_text *report, uint32_t task_id, uint64_t timestamp);
 
 /* True if a row with that share of its table is not below the limit. */
 bool text_is_shown(const struct report_text *report, uint64_t part, uint64_t whole);

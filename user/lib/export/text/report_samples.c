@@ -64,8 +64,8 @@ static int wider(int width, const char *text)
 
 /* The columns of the table of samples, and the widths of columns with names. */
 struct columns {
-	bool children, cpu, pid, tid, mode, task, image, symbol, line;
-	int task_width, image_width, line_width;
+	bool children, cpu, pid, tid, mode, cgroup, task, image, symbol, line;
+	int cgroup_width, task_width, image_width, line_width;
 };
 
 #define COUNTER_WIDTH	14	/* width of a column; longer names are cut */
@@ -206,6 +206,11 @@ static const char *line_of(const struct kb_sample_row *row, char buffer[LINE_BUF
 	return buffer;
 }
 
+static const char *cgroup_of(const struct report_text *report, const struct kb_sample_row *row)
+{
+	return kb_report_cgroup(&report->got->samples, row) ?: "[unknown]";
+}
+
 static struct columns choose_columns(const struct report_text *report, uint32_t shown)
 {
 	struct columns columns = {
@@ -214,10 +219,12 @@ static struct columns choose_columns(const struct report_text *report, uint32_t 
 		.pid = report->how->sort & KB_SORT_PID,
 		.tid = report->how->sort & KB_SORT_TID,
 		.mode = report->how->sort & KB_SORT_MODE,
+		.cgroup = report->how->sort & KB_SORT_CGROUP,
 		.task = report->how->sort & (KB_SORT_TASK | KB_SORT_PID | KB_SORT_TID),
 		.image = report->how->sort & (KB_SORT_IMAGE | KB_SORT_SYMBOL | KB_SORT_LINE),
 		.symbol = report->how->sort & KB_SORT_SYMBOL,
 		.line = report->how->sort & KB_SORT_LINE,
+		.cgroup_width = 6,
 		.task_width = 4,
 		.image_width = 5,
 		.line_width = 4,
@@ -228,6 +235,7 @@ static struct columns choose_columns(const struct report_text *report, uint32_t 
 	for (i = 0; i < shown; i++) {
 		const struct kb_sample_row row = kb_report_sample(&report->got->samples, i);
 
+		columns.cgroup_width = wider(columns.cgroup_width, cgroup_of(report, &row));
 		columns.task_width = wider(columns.task_width, row.task);
 		columns.image_width = wider(columns.image_width, row.image_base);
 		columns.line_width = wider(columns.line_width, line_of(&row, line));
@@ -235,8 +243,20 @@ static struct columns choose_columns(const struct report_text *report, uint32_t 
 	return columns;
 }
 
+/* A capture without cgroups says why. */
+static void put_no_cgroups(const struct report_text *report)
+{
+	const struct kb_process_notes *notes = kb_trace_notes(report->trace, NULL);
+
+	if (notes && !kb_process_notes_have_cgroups(notes))
+		text_printf(report, "# The capture has no cgroups: 'kbarman record' notes them, but not in a PID "
+				    "namespace;\n# kbarmand does so with 'labels = yes'\n#\n");
+}
+
 static void put_symbols_head(const struct report_text *report, const struct columns *columns)
 {
+	if (columns->cgroup)
+		put_no_cgroups(report);
 	if (columns->children)
 		text_printf(report, "#  Children       Self   Samples");
 	else
@@ -249,7 +269,11 @@ static void put_symbols_head(const struct report_text *report, const struct colu
 	if (columns->tid)
 		text_printf(report, "      TID");
 	if (columns->mode)
-		text_printf(report, "  %-*s", columns->task || columns->image ? 6 : 0, "Mode");
+		text_printf(report, "  %-*s",
+			    columns->cgroup || columns->task || columns->image ? 6 : 0, "Mode");
+	if (columns->cgroup)
+		text_printf(report, "  %-*s",
+			    columns->task || columns->image ? columns->cgroup_width : 0, "Cgroup");
 	if (columns->task)
 		text_printf(report, "  %-*s", columns->image ? columns->task_width : 0, "Task");
 	if (columns->image)
@@ -277,8 +301,14 @@ static void put_symbol_row(const struct report_text *report, const struct column
 	if (columns->tid)
 		text_printf(report, "  %7u", row->task_id);
 	if (columns->mode)
-		text_printf(report, "  %-*s", columns->task || columns->image ? 6 : 0,
+		text_printf(report, "  %-*s",
+			    columns->cgroup || columns->task || columns->image ? 6 : 0,
 			    row->kernel ? "kernel" : "user");
+	if (columns->cgroup) {
+		text_printf(report, "  ");
+		text_put(report, cgroup_of(report, row),
+			 columns->task || columns->image ? columns->cgroup_width : 0);
+	}
 	if (columns->task) {
 		text_printf(report, "  ");
 		text_put(report, row->task, columns->image ? columns->task_width : 0);
@@ -386,7 +416,7 @@ void text_put_task_samples(const struct report_text *report)
 		text_put_share(report, row.weight, report->got->totals.weight, 10);
 		text_printf(report, "  %8" PRIu64, row.samples);
 		put_counters(report, table, &row, counters_of_samples(report));
-		text_put_task_name(report, row.task_id, report->got->last_timestamp);
+		text_put_task_command(report, row.task_id, report->got->last_timestamp);
 		rest -= row.weight;
 	}
 	put_rest(report, table->nr_work - i, rest, report->got->totals.weight);
@@ -440,7 +470,7 @@ void text_put_task_counts(const struct report_text *report)
 			break;
 		text_put_share(report, row.weight, all, 9);
 		put_counters(report, table, &row, ALL_COUNTERS);
-		text_put_task_name(report, row.task_id, report->got->last_timestamp);
+		text_put_task_command(report, row.task_id, report->got->last_timestamp);
 		rest -= row.weight;
 	}
 	put_rest(report, table->nr - i, rest, all);

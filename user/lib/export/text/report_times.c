@@ -34,7 +34,7 @@ void text_put_task_times(const struct report_text *report)
 			    : task->longest_asleep  ? "s"
 			    : task->longest_blocked ? "b"
 						    : "p");
-		text_put_task_name(report, task->key, task->last_seen);
+		text_put_task_command(report, task->key, task->last_seen);
 	}
 	if (i < report->got->nr_sched_tasks)
 		text_printf(report,
