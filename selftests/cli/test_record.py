@@ -262,7 +262,7 @@ def the_exit_status_is_that_of_the_command(tmp):
 
 
 def a_command_that_cannot_run_leaves_nothing(tmp):
-    result = record(tmp, "no-such-command")
+    result = record(tmp, "./no-such-command")
     assert result.returncode == 127 and "no-such-command" in result.stderr, result
     result = record(tmp, "/dev/null")
     assert result.returncode == 126 and "/dev/null" in result.stderr, result
@@ -368,7 +368,7 @@ def the_former_capture_stays_until_the_new_one_is_whole(tmp):
     path = os.path.join(tmp, "kbarman.cap")
     with open(path, "w", encoding="utf-8") as old:
         old.write("old")
-    for env, command in (fake(FAKE_FAIL="start:22"), "true"), (fake(), "no-such-command"):
+    for env, command in (fake(FAKE_FAIL="start:22"), "true"), (fake(), "./no-such-command"):
         record(tmp, command, env=env)
         with open(path, encoding="utf-8") as old:
             assert old.read() == "old"

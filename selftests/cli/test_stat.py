@@ -30,7 +30,7 @@ def exit_status_of_the_command_is_passed_on(tmp):
     for status in (0, 3):
         assert stat("-e", "task-clock", "sh", "-c", f"exit {status}")[0].returncode == status
     assert stat("-e", "task-clock", "--", "sh", "-c", "kill -9 $$")[0].returncode == 128 + 9
-    done, _ = stat("-e", "task-clock", "no-such-command-at-all")
+    done, _ = stat("-e", "task-clock", "./no-such-command-at-all")
     assert done.returncode == 127 and "can't run" in done.stderr and done.stdout == "", done
 
 
