@@ -107,10 +107,13 @@ static int unite_paths(struct kb_process_notes *notes, uint32_t nr_tasks)
 	for (uint32_t i = 1; i < nr; i++)
 		if (!strcmp(sorted[i - 1], sorted[i]))
 			sorted[i] = sorted[i - 1];
-	for (uint32_t i = 0; i < nr_tasks; i++)
-		if (notes->notes[i].cgroup)
-			notes->notes[i].cgroup = *(const char **)bsearch(&notes->notes[i].cgroup, sorted, nr,
-									 sizeof(*sorted), by_text);
+	for (uint32_t i = 0; i < nr_tasks; i++) {
+		const char **cgroup = &notes->notes[i].cgroup;
+		const char *const *first = *cgroup ? bsearch(cgroup, sorted, nr, sizeof(*sorted), by_text) : NULL;
+
+		if (first)
+			*cgroup = *first;
+	}
 	free(sorted);
 	return 0;
 }
