@@ -200,7 +200,7 @@ def same_rows(path, table, rows):
 
 def the_report_tables_have_every_key_that_is_promised(tmp):
     path = random_capture(os.path.join(tmp, "a.cap"), 50)
-    optional = {"children", "tid", "cpu", "line", "file", "inlined"}    # of other options of report
+    optional = {"children", "tid", "cgroup", "command", "cpu", "line", "file", "inlined"}   # of other options of report
     chosen = {"only", "whole_capture", "all_tasks"}                     # of those that choose records
     for kind, keys in test_json.read_page()["REPORT"].items():
         if kind.startswith("path"):
