@@ -291,6 +291,29 @@ def a_hostile_server_gets_no_more_than_its_time_and_loses_nothing(tmp):
             assert push(collector.url, "--spool", spool, "--spool-only").returncode == 0 and not kept(tmp)
 
 
+def headers_without_an_end_are_no_answer(tmp):
+    """They come behind the answer, where libcurl has no limit, and longer than a test may take."""
+    def talk(handler):
+        handler.rfile.read(int(handler.headers["Content-Length"]))
+        handler.close_connection = True
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")
+        try:
+            while True:
+                handler.wfile.write(b"X-Header: " + b"x" * 4000 + b"\r\n")
+        except OSError:
+            pass
+
+    with Collector(talk) as collector:
+        result = push(collector.url, capture(tmp), "--timeout", 3 * tap.HANG, "--retry", 0, "--spool", os.path.join(tmp, "spool"))
+        assert result.returncode == 3 and len(kept(tmp)) == 1, result
+
+
+def the_name_of_another_place_is_not_longer_than_a_line(tmp):
+    with Collector({"status": 301, "headers": {"Location": "http://other/" + "x" * 60000}}) as collector:
+        result = push(collector.url, capture(tmp), "--spool", os.path.join(tmp, "spool"))
+        assert result.returncode == 3 and "http://other/xxx" in result.stderr and len(result.stderr) < 2000, result
+
+
 def what_a_server_rejects_is_said(tmp):
     partial = field(1, field(1, 3) + field(2, b"too old"))
     with Collector({"status": 200, "body": partial}) as collector:

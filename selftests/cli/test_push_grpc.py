@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import os
 import socket
+import ssl
 import struct
 import sys
 import threading
@@ -95,13 +96,15 @@ def a_server_of_http_alone_takes_nothing_and_nothing_is_lost(tmp):
 
 
 class Bare:
-    """A server of HTTP/2 that answers each request with status 200, these headers and no body."""
+    """A server of HTTP/2 that answers each request with status 200, these headers and no body; over TLS with a context."""
 
-    def __init__(self, *headers):
+    def __init__(self, *headers, tls=None):
         self.block = b"\x88" + b"".join(b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
                                         for name, value in headers)
         self.socket = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.socket.getsockname()[1]}"
+        if tls:
+            self.socket = tls.wrap_socket(self.socket, server_side=True)
         threading.Thread(target=self.serve, daemon=True).start()
 
     def serve(self):
@@ -141,6 +144,43 @@ def an_answer_without_a_status_of_grpc_takes_nothing(tmp):
             result = push(s.url, capture(tmp), "--retry", 0, "--spool", spool)
             assert result.returncode == 3 and "gRPC's status 2" in result.stderr, (headers, result)
             assert len(os.listdir(spool)) == 1
+
+
+def proxy(listener, answer):
+    """Makes tunnels, and says this of each."""
+    def carry(source, to):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                to.sendall(data)
+            to.shutdown(socket.SHUT_WR)
+
+    def serve():
+        with contextlib.suppress(OSError):
+            while True:
+                client = listener.accept()[0]
+                with client.makefile("rb", buffering=0) as file:
+                    host, port = file.readline().split()[1].decode().split(":")
+                    while file.readline() not in (b"\r\n", b""):
+                        pass
+                client.sendall(answer)
+                server_side = socket.create_connection((host, int(port)))
+                for ends in (client, server_side), (server_side, client):
+                    threading.Thread(target=carry, args=ends, daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def what_a_proxy_says_of_its_tunnel_is_no_status_of_the_server(tmp):
+    cert, key = certificate(tmp, "server")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(cert, key)
+    tls.set_alpn_protocols(["h2"])
+    with socket.create_server(("127.0.0.1", 0)) as listener, contextlib.closing(Bare(tls=tls)) as s:
+        tunnel = proxy(listener, b"HTTP/1.1 200 OK\r\ngrpc-status: 0\r\n\r\n")
+        result = push(s.url, capture(tmp), "--cacert", cert, "--proxy", tunnel, "--retry", 0,
+                      "--spool", os.path.join(tmp, "spool"))
+        assert result.returncode == 3 and "gRPC's status 2" in result.stderr and len(kept(tmp)) == 1, result
 
 
 def certificates_are_checked_on_both_sides(tmp):

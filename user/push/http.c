@@ -17,7 +17,7 @@
 #include "push/http.h"
 
 #define BODY_MAX	(64U << 10)
-#define ANSWER_MAX	(1U << 20)	/* bytes of an answer that are read */
+#define ANSWER_MAX	(1U << 20)	/* bytes of an answer that are read, and of its headers */
 #define CONNECT_MS	10000L
 #define MESSAGE_MAX	256
 
@@ -38,6 +38,7 @@ struct push_http {
 	char *body;
 	size_t size;
 	uint64_t read;		/* bytes of the answer, with those behind @body */
+	uint64_t heads;		/* bytes of its headers, with those behind it */
 	bool grpc;
 	int status;		/* of gRPC; -1: none */
 	char message[MESSAGE_MAX];	/* of gRPC */
@@ -100,13 +101,19 @@ static int status_of(const char *text)
 	       atoi(digits) : PUSH_GRPC_UNKNOWN;
 }
 
-/* libcurl calls this with each header, and with those behind the answer. */
+/*
+ * libcurl calls this with each header, and with those behind the answer. It keeps them all, and not each version
+ * of it has a limit: headers without an end are no answer.
+ */
 static size_t take_header(const char *data, size_t one, size_t size, void *context)
 {
 	struct push_http *http = context;
 	char number[16];
 
 	(void)one;	/* always 1 */
+	http->heads += size;
+	if (http->heads > ANSWER_MAX)
+		return 0;
 	if (take_value(data, size, "grpc-status:", number, sizeof(number)))
 		http->status = status_of(number);
 	take_value(data, size, "grpc-message:", http->message, sizeof(http->message));
@@ -170,13 +177,13 @@ int push_http_open(struct push_http **out, const struct push_http_options *optio
 	library.easy_setopt(http->curl, CURLOPT_ERRORBUFFER, http->error);
 	library.easy_setopt(http->curl, CURLOPT_WRITEFUNCTION, take_body);
 	library.easy_setopt(http->curl, CURLOPT_WRITEDATA, http);
+	library.easy_setopt(http->curl, CURLOPT_HEADERFUNCTION, take_header);
+	library.easy_setopt(http->curl, CURLOPT_HEADERDATA, http);
+	/* what a proxy says of its tunnel is nothing that the server said */
+	library.easy_setopt(http->curl, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	http->grpc = options->grpc;
-	if (http->grpc) {
-		library.easy_setopt(http->curl, CURLOPT_HEADERFUNCTION, take_header);
-		library.easy_setopt(http->curl, CURLOPT_HEADERDATA, http);
-		/* libcurl 7.88 fails with its second request on a connection without TLS */
+	if (http->grpc)		/* libcurl 7.88 fails with its second request on a connection without TLS */
 		library.easy_setopt(http->curl, CURLOPT_FORBID_REUSE, 1L);
-	}
 	if (!set(http, CURLOPT_CAINFO, "--cacert", options->authorities) ||
 	    !set(http, CURLOPT_SSLCERT, "--cert", options->certificate) ||
 	    !set(http, CURLOPT_SSLKEY, "--key", options->key) ||
@@ -216,6 +223,7 @@ void push_http_post(struct push_http *http, const char *url, const void *data, s
 								     CURL_HTTP_VERSION_2TLS);
 	http->size = 0;
 	http->read = 0;
+	http->heads = 0;
 	http->error[0] = 0;
 	library.easy_setopt(http->curl, CURLOPT_URL, url);
 	library.easy_setopt(http->curl, CURLOPT_POST, 1L);
@@ -223,7 +231,7 @@ void push_http_post(struct push_http *http, const char *url, const void *data, s
 	library.easy_setopt(http->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
 	error = library.easy_perform(http->curl);
 	if (error && http->read <= ANSWER_MAX) {
-		snprintf(reply->why, sizeof(reply->why), "%s",
+		snprintf(reply->why, sizeof(reply->why), "%s", http->heads > ANSWER_MAX ? "its headers have no end" :
 			 http->error[0] ? http->error : library.easy_strerror(error));
 		return;
 	}

@@ -205,11 +205,12 @@ static enum push_fate send_once(struct push_sender *sender, const char *url,
 		sender->given_up = true;
 		if (reply.status / 100 == 3 && reply.location) {
 			const char *to = origin_of(reply.location).host;
+			size_t length = strcspn(to, "?#");
 
 			cli_warn("%s: status %ld: it has moved to '%.*s://%.*s': if that is right, give "
 				 "this URL", sender->shown, reply.status,
 				 (int)strcspn(reply.location, ":"), reply.location,
-				 (int)strcspn(to, "?#"), to);
+				 (int)(length < TEXT_MAX ? length : TEXT_MAX), to);
 		} else {
 			cli_warn("%s: %s: it takes nothing until that is mended: look at the URL, and "
 				 "at what --http-header gives", sender->shown, why);
