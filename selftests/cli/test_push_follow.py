@@ -77,6 +77,27 @@ def a_start_sends_nothing_again(tmp):
         assert taken(collector) == [0x1000, 0x1100, 0x5000], taken(collector)
 
 
+def notes_do_not_grow_with_captures_that_are_gone(tmp):
+    """As they go where kbarmand keeps the newest ones, and somebody else has others."""
+    with open(os.path.join(tmp, "bad"), "w", encoding="utf-8") as file:
+        file.write("no capture")
+    give(tmp, "b-0.cap")
+    os.rename(os.path.join(tmp, "bad"), os.path.join(tmp, "in", "a-bad.cap"))
+    with Collector() as collector:
+        follower = Follower(tmp, collector.url)
+        for i in range(1, 40):
+            tap.until(lambda want=f"b-{i - 1}.cap": want in noted(tmp))
+            if i > 1:
+                os.unlink(os.path.join(tmp, "in", f"b-{i - 1}.cap"))
+            give(tmp, f"b-{i}.cap", pc=0x1000 + 0x100 * i)
+        tap.until(lambda: "b-39.cap" in noted(tmp))
+        assert "b-0.cap" in noted(tmp) and len(noted(tmp)) < 30, noted(tmp)
+        status, said = follower.end()
+        # the notes that were left out lose nothing: each was sent once, and what can't be read was told once
+        assert status == 0 and said.count("a-bad.cap") == 1, (status, said)
+        assert taken(collector) == [0x1000 + 0x100 * i for i in range(40)], taken(collector)
+
+
 def what_a_server_does_not_take_is_sent_later(tmp):
     give(tmp, "a-1.cap", "a-2.cap")
     with Collector(503, 503, 503) as collector:

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <search.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/bisect.h"
 #include "base/clock.h"
 #include "base/io/create.h"
 #include "cli/base/cli.h"
@@ -28,13 +29,21 @@
 #define NOTES		"followed"
 #define SUFFIX		".cap"
 #define KILLED		-1
+#define LINES_MORE	32	/* of notes, beside twice those that are needed */
 #define PAUSE_S		60	/* after which the folder is looked at, and the spool sent, in any case */
+
+struct done {
+	char *name;
+	bool noted;			/* false: it can't be read */
+};
 
 struct state {
 	const struct push_follow *follow;
 	char notes[PATH_MAX];
 	FILE *file;			/* of them; NULL: can't be written, which was said */
-	void *done;			/* tree of names that were sent, or can't be read */
+	size_t nr_lines, most_lines;	/* in it; after which it is written anew */
+	struct done *done;		/* captures that were sent, or can't be read, by name */
+	size_t nr_done, room;
 	int events;			/* inotify */
 	bool kept;			/* the server did not take what was sent last */
 	sigset_t others;		/* blocked signals but those that end the process */
@@ -103,73 +112,120 @@ static int send_in_process(const struct state *state, const char *file, bool pat
 
 /* ---- what was sent */
 
-static int compare(const void *a, const void *b)
+/* The number of the first name that is not before @name. */
+static size_t place_of(const struct state *state, const char *name)
 {
-	return strcmp(a, b);
+	return KB_BISECT(i, (size_t)0, state->nr_done, strcmp(state->done[i].name, name) < 0);
 }
 
 static bool is_done(const struct state *state, const char *name)
 {
-	return tfind(name, &state->done, compare);
+	size_t at = place_of(state, name);
+
+	return at < state->nr_done && !strcmp(state->done[at].name, name);
 }
 
-static void set_done(struct state *state, const char *name)
+static void set_done(struct state *state, const char *name, bool noted)
 {
-	char *copy = is_done(state, name) ? NULL : strdup(name);
+	size_t at = place_of(state, name);
+	char *copy;
 
-	if (copy && !tsearch(copy, &state->done, compare))
-		free(copy);
+	if (is_done(state, name) || !KB_ARRAY_ROOM(state->done, state->room, state->nr_done + 1))
+		return;
+	copy = strdup(name);
+	if (!copy)
+		return;
+	memmove(state->done + at + 1, state->done + at, (state->nr_done++ - at) * sizeof(*state->done));
+	state->done[at] = (struct done){ copy, noted };
+}
+
+/* Forgets captures that are gone. */
+static void forget(struct state *state)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < state->nr_done; i++) {
+		char path[PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s/%s", state->follow->folder, state->done[i].name);
+		if (access(path, F_OK) && errno == ENOENT)
+			free(state->done[i].name);
+		else
+			state->done[left++] = state->done[i];
+	}
+	state->nr_done = left;
+}
+
+/* Writes the notes anew, without captures that are gone. Returns 0, or a negative errno: the old ones stay. */
+static int write_notes(struct state *state)
+{
+	char path[PATH_MAX + sizeof(".part")];
+	FILE *file;
+	int fd, error;
+
+	forget(state);
+	snprintf(path, sizeof(path), "%s.part", state->notes);
+	fd = kb_create(AT_FDCWD, path, KB_CREATE_NEW, 0600);
+	file = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!file) {
+		if (fd >= 0)
+			close(fd);
+		return fd < 0 ? fd : -ENOMEM;
+	}
+	state->nr_lines = 0;
+	for (size_t i = 0; i < state->nr_done; i++)
+		if (state->done[i].noted)
+			state->nr_lines += fprintf(file, "%s\n", state->done[i].name) > 0;
+	state->most_lines = 2 * state->nr_lines + LINES_MORE;
+	/* else a crash could leave an empty file, and everything is sent again */
+	error = fflush(file) || fsync(fd) || rename(path, state->notes) ? -errno : 0;
+	if (error) {
+		fclose(file);
+		return error;
+	}
+	if (state->file)
+		fclose(state->file);
+	state->file = file;
+	return 0;
 }
 
 static void note(struct state *state, const char *name)
 {
-	if (!state->file || (fprintf(state->file, "%s\n", name) > 0 && !fflush(state->file)))
+	if (state->file && fprintf(state->file, "%s\n", name) > 0 && !fflush(state->file)) {
+		if (++state->nr_lines > state->most_lines)
+			write_notes(state);
+		return;
+	}
+	if (!state->file)
 		return;
 	cli_warn("%s: %s: captures may be sent again after the next start", state->notes, strerror(errno));
 	fclose(state->file);
 	state->file = NULL;
 }
 
-static int make_notes(struct state *state, const char *path)
-{
-	int fd = kb_create(AT_FDCWD, path, KB_CREATE_NEW, 0600);
-
-	state->file = fd < 0 ? NULL : fdopen(fd, "w");
-	if (!state->file && fd >= 0)
-		close(fd);
-	return state->file ? 0 : cli_fail("%s: %s", path, strerror(fd < 0 ? -fd : ENOMEM));
-}
-
-/* Reads the notes, and leaves out captures that are gone. Returns an exit status. */
+/* Returns an exit status. */
 static int begin_notes(struct state *state)
 {
-	char *line = NULL, path[PATH_MAX];
+	const char *spool = state->follow->spool;
+	char *line = NULL;
 	size_t room = 0;
 	ssize_t length;
 	FILE *old;
-	bool ok;
+	int error;
 
-	if (snprintf(path, sizeof(path), "%s/" NOTES ".part", state->follow->spool) >= (int)sizeof(path))
-		return cli_fail("%s: %s", state->follow->spool, strerror(ENAMETOOLONG));
-	snprintf(state->notes, sizeof(state->notes), "%.*s", (int)(strlen(path) - strlen(".part")), path);
-	if (make_notes(state, path))
-		return CLI_IMPOSSIBLE;
+	if (snprintf(state->notes, sizeof(state->notes), "%s/" NOTES, spool) >= (int)sizeof(state->notes))
+		return cli_fail("%s: %s", spool, strerror(ENAMETOOLONG));
 	old = fopen(state->notes, "re");
 	while (old && (length = getline(&line, &room, old)) > 0) {
-		char capture[PATH_MAX];
-
 		line[strcspn(line, "\n")] = '\0';
-		snprintf(capture, sizeof(capture), "%s/%s", state->follow->folder, line);
-		if (*line && !access(capture, F_OK)) {
-			set_done(state, line);
-			fprintf(state->file, "%s\n", line);
-		}
+		if (*line)
+			set_done(state, line, true);
 	}
 	free(line);
-	ok = !fflush(state->file) && !rename(path, state->notes);
 	if (old)
 		fclose(old);
-	return ok ? 0 : cli_fail("%s: %s", state->notes, strerror(errno));
+	error = write_notes(state);
+	return error ? cli_fail("%s: %s", state->notes, strerror(-error)) : 0;
 }
 
 /* ---- the folder */
@@ -194,6 +250,7 @@ static int is_capture(const struct dirent *entry)
 static void send_capture(struct state *state, const char *name)
 {
 	char path[PATH_MAX];
+	bool is_known;
 	int status;
 
 	snprintf(path, sizeof(path), "%s/%s", state->follow->folder, name);
@@ -201,9 +258,10 @@ static void send_capture(struct state *state, const char *name)
 	state->kept = status == PUSH_STATUS_KEPT;
 	if (stop && (status == CLI_IMPOSSIBLE || status == KILLED))
 		return;
-	set_done(state, name);
-	/* what can't be read may be readable another time; what is gone needs no note */
-	if (status != CLI_IMPOSSIBLE && status != KILLED)
+	/* what can't be read may be readable another time */
+	is_known = status != CLI_IMPOSSIBLE && status != KILLED;
+	set_done(state, name, is_known);
+	if (is_known)
 		note(state, name);
 }
 
@@ -275,7 +333,9 @@ int push_follow(const struct push_follow *follow)
 		go_on(&state);
 	if (state.file)
 		fclose(state.file);
-	tdestroy(state.done, free);
+	for (size_t i = 0; i < state.nr_done; i++)
+		free(state.done[i].name);
+	free(state.done);
 	close(state.events);
 	return status;
 }
