@@ -177,6 +177,18 @@ def what_stands_beside_a_recovered_capture_is_its_own(tmp):
         assert set(os.listdir(tmp)) == left, (gone, os.listdir(tmp))
 
 
+def what_stands_beside_a_capture_and_is_no_file_is_left(tmp):
+    """A FIFO without a writer, a device without an end."""
+    image = Image()
+    image.record(3, 0, 1000, "IB", 1, 0)
+    image.save(os.path.join(tmp, "x.cap"))
+    os.mkfifo(os.path.join(tmp, "x.cap.kallsyms"))
+    os.symlink("/dev/zero", os.path.join(tmp, "x.cap.symbols"))
+    done = recover(tmp, "-o", "out.cap", "x.cap")
+    assert done.returncode == 0 and "x.cap.kallsyms" in done.stderr and "x.cap.symbols" in done.stderr, done
+    assert {"out.cap"} == {name for name in os.listdir(tmp) if name.startswith("out")}, os.listdir(tmp)
+
+
 def a_merged_capture_has_nothing_of_another_beside_it(tmp):
     image = Image()
     image.record(3, 0, 1000, "IB", 1, 0)

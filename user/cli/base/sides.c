@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/io/whole.h"
 #include "cli/base/cli.h"
 #include "cli/base/sides.h"
 #include "export/arm/annotate_side.h"
+#include "sym/files/regular.h"
 #include "sym/symbolizer/bundle.h"
 
 static const char *const suffixes[] = { ".kallsyms", KB_BUNDLE_SUFFIX, ANNOTATE_SIDE_SUFFIX };
@@ -57,29 +59,36 @@ uint64_t sides_bytes(const char *capture)
 	return bytes;
 }
 
-static void copy(FILE *in, const char *source, const char *path)
+/* A FIFO may have no writer, and a device no end. */
+static void copy(const char *source, const char *path)
 {
+	int fd = kb_open_regular(source, 0);
 	struct cli_output out;
 	char piece[65536];
-	size_t length;
+	ssize_t length;
 
-	if (cli_output_open_private(&out, path))
+	if (fd < 0) {
+		if (fd != -ENOENT)
+			cli_warn("can't read %s: %s: its content will be missing", source, strerror(-fd));
 		return;
-	while ((length = fread(piece, 1, sizeof(piece), in)))
-		fwrite(piece, 1, length, out.stream);
-	if (ferror(in)) {
-		cli_warn("can't read %s: its content will be missing", source);
-		cli_output_abandon(&out);
-	} else {
-		cli_output_commit(&out);
 	}
+	if (!cli_output_open_private(&out, path)) {
+		while ((length = kb_read_whole(fd, piece, sizeof(piece))) > 0)
+			fwrite(piece, 1, (size_t)length, out.stream);
+		if (length < 0) {
+			cli_warn("can't read %s: its content will be missing", source);
+			cli_output_abandon(&out);
+		} else {
+			cli_output_commit(&out);
+		}
+	}
+	close(fd);
 }
 
 void sides_copy(const char *from, const char *to)
 {
 	for (size_t i = 0; i < NR_SUFFIXES; i++) {
 		char *source = NULL, *path = NULL;
-		FILE *in = NULL;
 
 		side_remove(to, suffixes[i]);
 		if (asprintf(&source, "%s%s", from, suffixes[i]) < 0)
@@ -87,11 +96,7 @@ void sides_copy(const char *from, const char *to)
 		if (asprintf(&path, "%s%s", to, suffixes[i]) < 0)
 			path = NULL;
 		if (source && path)
-			in = fopen(source, "re");
-		if (in) {
-			copy(in, source, path);
-			fclose(in);
-		}
+			copy(source, path);
 		free(source);
 		free(path);
 	}
