@@ -169,6 +169,16 @@ def picture_of_nothing_is_a_picture(tmp):
     assert result.returncode == 0 and "no samples" in result.stderr, result
 
 
+def a_name_with_what_xml_has_not_is_drawn(tmp):
+    capture = Maker(facts={"host": "a\ufffe"})
+    capture.task(7, "worker\uffff")
+    capture.sample(0, 1, 7, 0x1000, [], [0x1000])
+    path = capture.save(os.path.join(tmp, "odd.cap"))
+    svg = convert(path, "--to", "flamegraph")
+    assert "worker?" in svg, svg
+    xml.dom.minidom.parseString(svg)
+
+
 def deep_chains_are_cut(tmp):
     path = os.path.join(tmp, "deep.cap")
     capture = Maker()

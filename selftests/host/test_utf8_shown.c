@@ -21,6 +21,7 @@ static bool is_dangerous(uint32_t code)
 		{ 0x61c, 0x61c }, { 0x200e, 0x200f },		/* marks of direction */
 		{ 0x202a, 0x202e }, { 0x2066, 0x2069 },		/* overrides, isolates */
 		{ 0x2028, 0x2029 },				/* ends of line, of paragraph */
+		{ 0xfffe, 0xffff },				/* no characters, which no XML has */
 	};
 
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
@@ -33,7 +34,7 @@ static bool is_dangerous(uint32_t code)
 static size_t random_text(char *text)
 {
 	static const uint32_t odd[] = { 0x07, 0x1b, 0x7f, 0x80, 0x9b, 0x9f, 0x61c, 0x200f, 0x2028,
-					0x202a, 0x202e, 0x2066, 0x2069, 0xfeff, 0xe0041 };
+					0x202a, 0x202e, 0x2066, 0x2069, 0xfeff, 0xfffe, 0xffff, 0xe0041 };
 	static const uint32_t good[] = { 'a', ' ', '~', 0xa0, 0xdb, 0x3b1, 0x2027, 0x202f, 0x65e5,
 					 0x1f600 };
 	size_t length = 0, wanted = random_below(LONGEST - 4);
@@ -44,7 +45,7 @@ static size_t random_text(char *text)
 			text[length++] = (char)random_below(256);
 			break;
 		case 1:
-			length += kb_utf8_put(text + length, odd[random_below(15)]);
+			length += kb_utf8_put(text + length, odd[random_below(17)]);
 			break;
 		default:
 			length += kb_utf8_put(text + length, good[random_below(10)]);

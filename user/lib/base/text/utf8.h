@@ -39,7 +39,8 @@ size_t kb_utf8_clean(char *to, const char *text, size_t length);
 /*
  * Whether @code controls a terminal (C0, DEL, C1), or makes it show text in another order, on
  * another line or not at all: direction marks, overrides and isolates, line and paragraph
- * separators, zero width characters, tags. A name must not affect what is shown around it.
+ * separators, zero width characters, tags. A name must not affect what is shown around it. Nor can XML
+ * have U+FFFE and U+FFFF, which are no characters.
  */
 bool kb_utf8_steers(uint32_t code);
 
