@@ -448,6 +448,15 @@ def options_that_choose_nothing_say_what_there_is(tmp):
         assert ("did you mean 'task15'?" if chosen else "in the time of --time") in done.stderr, done
 
 
+def of_a_capture_without_records_options_choose_nothing(tmp):
+    path = Maker(cores=2).save(os.path.join(tmp, "empty.cap"))
+    for options, said in ((["--time", "0,"], "it has no records"), (["-C", "0"], "it has none"),
+                          (["--task", "a"], "it has names of none"), (["--tid", "1"], "has the number 1")):
+        done = tap.run("report", *options, path)
+        assert done.returncode == 2 and not done.stdout and said in done.stderr, (options, done)
+    assert tap.run("report", path).returncode == 0
+
+
 def options_that_together_choose_nothing_are_an_answer(tmp):
     """No task of that name ran on that CPU: that is what was asked."""
     capture = CaptureWriter(cores=2)

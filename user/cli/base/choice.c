@@ -154,6 +154,10 @@ static void tell_time(const struct choice *choice, char *text, size_t size)
 	char date[64] = "";
 	struct tm tm;
 
+	if (choice->last == INT64_MIN) {
+		snprintf(text, size, "it has no records");
+		return;
+	}
 	if (base && base < INT64_MAX / 4 && localtime_r(&seconds, &tm))
 		strftime(date, sizeof(date), ", from %Y-%m-%d %H:%M:%S (local time) on", &tm);
 	snprintf(text, size, "it is %.9f s long%s",
@@ -174,8 +178,8 @@ static void tell(const struct choice *choice, const char *path, char *why, size_
 			 filters->how.tid);
 	} else if (choice->open[BY_CPU]) {
 		list_cpus(choice, there, sizeof(there));
-		snprintf(why, size, "%s: there are no records of the CPUs of --cpu: it has some of %s", path,
-			 *there ? there : "none");
+		snprintf(why, size, "%s: there are no records of the CPUs of --cpu: it has %s%s", path,
+			 *there ? "some of " : "none", there);
 	} else {
 		tell_time(choice, there, sizeof(there));
 		snprintf(why, size, "%s: nothing is in the time of --time: %s", path, there);
