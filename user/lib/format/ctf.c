@@ -254,7 +254,7 @@ static void end_streams(struct kb_ctf *ctf, uint64_t end)
 int kb_ctf_finish(struct kb_ctf *ctf, uint64_t end, const char *environment, int64_t clock_offset,
 		  const char *events, struct kb_error *err)
 {
-	int64_t seconds = clock_offset / SECOND - (clock_offset % SECOND < 0);
+	int64_t behind = (clock_offset % SECOND + SECOND) % SECOND;
 	char clock[256];
 
 	end_streams(ctf, end);
@@ -265,7 +265,7 @@ int kb_ctf_finish(struct kb_ctf *ctf, uint64_t end, const char *environment, int
 		 "\tfreq = 1000000000;\n"
 		 "\toffset_s = %lld;\n"	/* signed, unlike the others */
 		 "\toffset = %lld;\n"
-		 "};\n", (long long)seconds, (long long)(clock_offset - seconds * SECOND));
+		 "};\n", (long long)(clock_offset / SECOND - (clock_offset % SECOND < 0)), (long long)behind);
 	write_file(ctf, "metadata", metadata, sizeof(metadata) - 1);
 	write_file(ctf, "metadata", environment, strlen(environment));
 	write_file(ctf, "metadata", clock, strlen(clock));
