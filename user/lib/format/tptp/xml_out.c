@@ -46,13 +46,13 @@ static uint8_t *put_character(uint8_t *p, const uint8_t **s, const uint8_t *end)
 
 	if (c >= 0x80) {
 		length = tptp_utf8(*s, end - *s, &code);
-		if (length > 0 && kb_utf8_steers(code)) {
+		if (length <= 0 || !tptp_xml_char(code)) {
+			p = PUT(p, TPTP_REPLACEMENT);
+		} else if (kb_utf8_steers(code)) {
 			p = put_reference(p, code);
-		} else if (length > 0 && tptp_xml_char(code)) {
+		} else {
 			memcpy(p, *s, length);
 			p += length;
-		} else {
-			p = PUT(p, TPTP_REPLACEMENT);
 		}
 		*s += length > 0 ? length : -length;
 		return p;
