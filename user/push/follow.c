@@ -128,15 +128,15 @@ static bool is_done(const struct state *state, const char *name)
 static void set_done(struct state *state, const char *name, bool noted)
 {
 	size_t at = place_of(state, name);
-	char *copy;
+	struct done done = { .noted = noted };
 
 	if (is_done(state, name) || !KB_ARRAY_ROOM(state->done, state->room, state->nr_done + 1))
 		return;
-	copy = strdup(name);
-	if (!copy)
+	done.name = strdup(name);
+	if (!done.name)
 		return;
 	memmove(state->done + at + 1, state->done + at, (state->nr_done++ - at) * sizeof(*state->done));
-	state->done[at] = (struct done){ copy, noted };
+	state->done[at] = done;
 }
 
 /* Forgets captures that are gone. */
