@@ -851,7 +851,7 @@ static void write_on(unsigned int number, uint64_t state, pid_t parent)
 		default:
 			write_some(fd, &state);
 		}
-		usleep(200 + bits % 2000);
+		usleep((200 + bits % 2000) * SLOWNESS);	/* the programs have the CPU, too */
 	}
 	_exit(0);
 }
