@@ -163,8 +163,9 @@ void kbarman_rings_sign(struct kbarman_session *session)
 	struct kbarman_map_tail *tail;
 	int cpu;
 
-	lockdep_assert_held(&session->lock);
 	static_assert(sizeof(*tail) + sizeof(struct bm_datastore_header_data) <= KBARMAN_RING_PAGE);
+
+	lockdep_assert_held(&session->lock);
 	if (session->running)
 		state |= KBARMAN_STATE_RUNNING;
 	if (session->unsteady)
