@@ -82,6 +82,7 @@ static int config_check(struct kbarman_configure *config)
 	CHECK(nr_events, counters || !counts_between_samples(config), EINVAL);
 	CHECK_FLAG(REUSE, config->mode == KBARMAN_MODE_STREAM);
 	CHECK_FLAG(INHERIT, config->nr_pids);
+	CHECK_FLAG(OBJECTS, sources & KBARMAN_SOURCE_SCHED);
 	CHECK_FLAG(CHAIN_SWITCH, chains && sources & KBARMAN_SOURCE_SCHED);
 	CHECK_NEEDS(max_stack, chains);
 	CHECK_NEEDS(stack_bytes, stacks);

@@ -135,7 +135,8 @@ struct kbarman_session {
 	bool running;
 	bool going;			/* it runs, or its stop is not complete: for poll(), which
 					 * takes no lock */
-	bool kernel_addresses;		/* the owner may see kernel addresses (CAP_SYSLOG) */
+	bool kernel_addresses;		/* the owner may see kernel addresses (CAP_SYSLOG), */
+	bool peeks;			/* ... and the locks of tasks of others (CAP_SYS_PTRACE) */
 	bool fallback;			/* a CPU counts an event with KBARMAN_EVENT_FALLBACK */
 	bool unsteady;			/* Linux found that the counter behind the timestamps can't
 					 * be trusted; set at stop */

@@ -108,6 +108,26 @@ noinline void kbarman_record_small_slow(struct kbarman_ring *ring, u32 type, u64
 	kbarman_ring_commit(ring, slot.begin);
 }
 
+noinline void kbarman_record_object_slow(struct kbarman_ring *ring, u64 tail,
+					 struct kbarman_object object)
+{
+	struct kbarman_short it;
+	struct kbarman_slot slot;
+
+	if (!kbarman_ring_ready(ring))
+		return;
+	if (kbarman_ring_reserve_called(ring, sizeof(struct kbarman_object_record), &it)) {
+		kbarman_fill_object(ring, it.slot, tail, object);
+		kbarman_ring_commit_short(ring, &it);
+		return;
+	}
+	slot = record_begin(ring, sizeof(struct kbarman_object_record));
+	if (!slot.record)
+		return;
+	kbarman_fill_object(ring, slot, tail, object);
+	kbarman_ring_commit(ring, slot.begin);
+}
+
 noinline void kbarman_record_detail_slow(struct kbarman_ring *ring, u64 task_and_series, u64 value,
 					 struct kbarman_detail detail)
 {
@@ -131,18 +151,22 @@ noinline void kbarman_record_detail_slow(struct kbarman_ring *ring, u64 task_and
 void kbarman_record_switch_chain(struct kbarman_ring *ring, u32 task_id,
 				 enum bm_task_switch_reason reason, unsigned int prev_state,
 				 const struct bm_kbarman_callchain *chain,
-				 unsigned long chain_bytes)
+				 unsigned long chain_bytes, const struct kbarman_object *object)
 {
-	struct kbarman_slot slot =
-		record_begin(ring, sizeof(struct kbarman_small_record) + chain_bytes);
+	struct kbarman_slot slot = record_begin(ring, sizeof(struct kbarman_small_record) + chain_bytes +
+						      (object ? sizeof(*object) : 0));
+	u32 flags = object ? KBARMAN_LAST_BYTE(BM_TASK_SWITCH_OBJECT) : 0;
 
 	static_assert(sizeof(struct kbarman_small_record) == BM_TASK_SWITCH_CHAIN_OFFSET);
 
 	if (!slot.record)
 		return;
 	kbarman_fill_small(ring, slot, BM_RECORD_TASK_SWITCH,
-			   KBARMAN_TWO_WORDS(task_id, kbarman_reason_state(reason, prev_state)));
+			   KBARMAN_TWO_WORDS(task_id, kbarman_reason_state(reason, prev_state) | flags));
 	memcpy(slot.record + sizeof(struct kbarman_small_record), chain, chain_bytes);
+	if (object)
+		memcpy(slot.record + sizeof(struct kbarman_small_record) + chain_bytes, object,
+		       sizeof(*object));
 	kbarman_ring_commit(ring, slot.begin);
 }
 

@@ -131,6 +131,69 @@ static __always_inline void kbarman_record_switch(struct kbarman_ring *ring, u32
 			     KBARMAN_TWO_WORDS(task_id, kbarman_reason_state(reason, prev_state)));
 }
 
+/* A struct bm_kbarman_object as the two numbers that it is in memory. */
+struct kbarman_object {
+	u64 what;
+	u64 value;
+};
+
+static __always_inline struct kbarman_object kbarman_object(enum bm_kbarman_object_kind kind, u8 flags,
+							    u16 call, u32 id, u64 value)
+{
+	static_assert(offsetof(struct bm_kbarman_object, call) == 0);
+	static_assert(offsetof(struct bm_kbarman_object, kind) == 2);
+	static_assert(offsetof(struct bm_kbarman_object, flags) == 3);
+	static_assert(offsetof(struct bm_kbarman_object, id) == 4);
+	static_assert(offsetof(struct bm_kbarman_object, value) == 8);
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	return (struct kbarman_object) {
+		KBARMAN_TWO_WORDS((u32)call << 16 | kind << 8 | flags, id), value };
+#else
+	return (struct kbarman_object) {
+		KBARMAN_TWO_WORDS(call | kind << 16 | (u32)flags << 24, id), value };
+#endif
+}
+
+/* A switch without a chain, with what the task waits for. */
+struct kbarman_object_record {
+	struct kbarman_small_record base;
+	struct bm_kbarman_callchain chain;	/* empty */
+	struct kbarman_object object;
+} __packed __aligned(4);
+
+static __always_inline void kbarman_fill_object(const struct kbarman_ring *ring,
+						struct kbarman_slot slot, u64 tail,
+						struct kbarman_object object)
+{
+	struct kbarman_object_record *record = slot.record;
+
+	kbarman_fill_small(ring, slot, BM_RECORD_TASK_SWITCH, tail);
+	record->chain = (struct bm_kbarman_callchain) { };
+	record->object = object;
+}
+
+/* Writes the record where the short way can't. Writes nothing if the ring is not ready. */
+void kbarman_record_object_slow(struct kbarman_ring *ring, u64 tail, struct kbarman_object object);
+
+/* kbarman_record_switch() with what the previous task waits for. */
+static __always_inline void kbarman_record_switch_object(struct kbarman_ring *ring, u32 task_id,
+							 enum bm_task_switch_reason reason,
+							 unsigned int prev_state,
+							 struct kbarman_object object)
+{
+	u64 tail = KBARMAN_TWO_WORDS(task_id, kbarman_reason_state(reason, prev_state) |
+					      KBARMAN_LAST_BYTE(BM_TASK_SWITCH_OBJECT));
+	struct kbarman_short it;
+
+	if (unlikely(!kbarman_ring_reserve_short(ring, sizeof(struct kbarman_object_record), &it))) {
+		kbarman_record_object_slow(ring, tail, object);
+		return;
+	}
+	kbarman_fill_object(ring, it.slot, tail, object);
+	kbarman_ring_commit_short(ring, &it);
+}
+
 /* @ring is this CPU's ring, whose recording begins with @task_id running. */
 static __always_inline void kbarman_record_first(struct kbarman_ring *ring, u32 task_id)
 {
@@ -231,11 +294,14 @@ static __always_inline void kbarman_record_detail(struct kbarman_ring *ring, u32
 	kbarman_ring_commit_short(ring, &it);
 }
 
-/* A task switch with the call chain of the previous task. @chain_bytes is the chain's length. */
+/*
+ * A task switch with the call chain of the previous task, and what that task waits for (NULL: it has
+ * no object). @chain_bytes is the chain's length.
+ */
 void kbarman_record_switch_chain(struct kbarman_ring *ring, u32 task_id,
 				 enum bm_task_switch_reason reason, unsigned int prev_state,
 				 const struct bm_kbarman_callchain *chain,
-				 unsigned long chain_bytes);
+				 unsigned long chain_bytes, const struct kbarman_object *object);
 
 /*
  * A sample with PC. @deltas has as many values as the CPU's entry in the PMU table. The

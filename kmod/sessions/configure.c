@@ -24,6 +24,7 @@
 #include "sessions/rings.h"
 #include "sessions/sessions.h"
 #include "sessions/attach.h"
+#include "sources/object.h"
 #include "stacks/callchain.h"
 
 #define DEFAULT_TASKS	16384
@@ -157,8 +158,10 @@ static void config_fill_defaults(struct kbarman_configure *config)
 			sizeof(config->target_name));
 }
 
-static bool config_chains_possible(u32 flags)
+static bool config_flags_possible(u32 flags)
 {
+	if (flags & KBARMAN_CONFIGURE_OBJECTS && !kbarman_object_features)
+		return false;
 	if (flags & KBARMAN_CONFIGURE_CHAIN_STACK) {
 		if (!(kbarman_callchain_features & KBARMAN_FEATURE_CHAIN_STACK))
 			return false;
@@ -191,6 +194,7 @@ static int spare_build(struct kbarman_session *spare, const struct kbarman_sessi
 	spare->wake = session->wake;
 	spare->who.user = kbarman_user_of(cred);
 	spare->kernel_addresses = kernel_addresses;
+	spare->peeks = cred->user_ns == &init_user_ns && cap_raised(cred->cap_effective, CAP_SYS_PTRACE);
 	spare->config = wanted->config;
 	config_fill_defaults(&spare->config);
 	if (spare->config.watermark > spare->config.ring_bytes) {
@@ -231,6 +235,7 @@ static void session_exchange(struct kbarman_session *session, struct kbarman_ses
 
 	lockdep_assert_held(&session->lock);
 	swap(session->config, spare->config);
+	session->peeks = spare->peeks;
 	swap(session->chain_parts, spare->chain_parts);
 	swap(session->tasks, spare->tasks);
 	swap(session->pids, spare->pids);
@@ -268,7 +273,7 @@ int kbarman_session_configure(struct kbarman_session *session, struct file *file
 	struct kbarman_session *spare;
 	int error;
 
-	if (!config_chains_possible(wanted->config.flags))
+	if (!config_flags_possible(wanted->config.flags))
 		return KBARMAN_REFUSE(&wanted->config, flags, EOPNOTSUPP);
 	if (!config_sources_possible(&wanted->config))
 		return KBARMAN_REFUSE(&wanted->config, sources, EOPNOTSUPP);

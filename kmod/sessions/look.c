@@ -23,6 +23,7 @@
 #include "sessions/calls.h"
 #include "sessions/rings.h"
 #include "sessions/attach.h"
+#include "sources/object.h"
 #include "stacks/callchain.h"
 
 /* Take the session's lock. -ENODATA if none is configured, and -EINTR: it is not held then. */
@@ -132,7 +133,7 @@ static void query_fill_device(struct kbarman_query *query)
 	query->absent = kbarman_sources_absent();
 	if (kbarman_clock_counts())
 		query->features |= KBARMAN_FEATURE_RAW_CLOCK;
-	query->features |= kbarman_maps_features() | kbarman_callchain_features |
+	query->features |= kbarman_maps_features() | kbarman_callchain_features | kbarman_object_features |
 			   KBARMAN_FEATURE_COUNTS | KBARMAN_FEATURE_DETAILS |
 			   KBARMAN_FEATURE_TURNS | KBARMAN_FEATURE_BOOT |
 			   KBARMAN_FEATURE_REUSE | KBARMAN_FEATURE_EACH;

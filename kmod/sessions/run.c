@@ -85,6 +85,8 @@ static void header_begin(struct kbarman_session *session)
 	kbarman_header_fact(capture, "release", "%s", init_uts_ns.name.release);
 	kbarman_header_fact(capture, "machine", "%s", init_uts_ns.name.machine);
 	kbarman_sched_tell_states(capture);
+	if (session->config.flags & KBARMAN_CONFIGURE_OBJECTS)
+		kbarman_header_fact(capture, "objects", "1");
 	header_tell_of_chains(session);
 	kbarman_sources_tell(session);
 }

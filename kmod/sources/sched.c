@@ -12,6 +12,7 @@
 #include "compat/tracepoint.h"
 #include "here.h"
 #include "ring/record.h"
+#include "sources/object.h"
 #include "sources/sources.h"
 #include "stacks/callchain.h"
 
@@ -58,12 +59,54 @@ static __always_inline void sched_switch_any(void *data, bool preempt, struct ta
 	sched_record(&kbarman_here(data)->ring, preempt, next, prev_state);
 }
 
+/* The task has blocked, and says what it waits for. */
+static __always_inline bool sched_has_object(bool preempt, unsigned int prev_state)
+{
+	return prev_state && !preempt && kbarman_has_object();
+}
+
+static __always_inline void sched_record_object(struct kbarman_cpu *here, struct task_struct *next,
+						unsigned int prev_state, struct kbarman_object object)
+{
+	kbarman_record_switch_object(&here->ring, next->pid, BM_TASK_SWITCH_BLOCKED,
+				     sched_told_state(prev_state), object);
+}
+
+static noinline notrace void sched_switch_long(void *data, struct task_struct *next,
+					       unsigned int prev_state)
+{
+	struct kbarman_cpu *here = kbarman_here(data);
+
+	sched_record_object(here, next, prev_state, kbarman_object_here(here->session));
+}
+
+/*
+ * The cheapest first: the task did not block, its object is known without a call, all others. The last way
+ * is a tail call, so the probe need not save a register.
+ */
+static __always_inline void sched_switch_object(void *data, bool preempt, struct task_struct *next,
+						unsigned int prev_state)
+{
+	struct kbarman_object object;
+
+	if (!sched_has_object(preempt, prev_state))
+		sched_switch_any(data, preempt, next, prev_state);
+	else if (kbarman_object_short(kbarman_here(data)->session, &object))
+		sched_record_object(kbarman_here(data), next, prev_state, object);
+	else
+		sched_switch_long(data, next, prev_state);
+}
+
 static void sched_switch_chosen(void *data, bool preempt, struct task_struct *prev,
 				struct task_struct *next, unsigned int prev_state)
 {
 	const struct kbarman_session *session = kbarman_here(data)->session;
 
-	if (kbarman_wants(session, next->pid) || kbarman_wants(session, prev->pid))
+	if (!kbarman_wants(session, next->pid) && !kbarman_wants(session, prev->pid))
+		return;
+	if (session->config.flags & KBARMAN_CONFIGURE_OBJECTS && kbarman_wants(session, prev->pid))
+		sched_switch_object(data, preempt, next, prev_state);
+	else
 		sched_switch_any(data, preempt, next, prev_state);
 }
 
@@ -76,6 +119,8 @@ static void sched_switch_chain(void *data, bool preempt, struct task_struct *pre
 	struct kbarman_cpu *here = kbarman_here(data);
 	struct kbarman_ring *ring = kbarman_ring_of(here);
 	struct kbarman_callchain *chain;
+	struct kbarman_object object;
+	bool has_object;
 
 	if (!ring || !kbarman_wants(here->session, prev->pid) || is_idle_task(prev))
 		chain = NULL;
@@ -85,15 +130,24 @@ static void sched_switch_chain(void *data, bool preempt, struct task_struct *pre
 		sched_switch_chosen(data, preempt, prev, next, prev_state);
 		return;
 	}
+	has_object = here->session->config.flags & KBARMAN_CONFIGURE_OBJECTS &&
+		     sched_has_object(preempt, prev_state);
+	if (has_object)
+		object = kbarman_object_here(here->session);
 	kbarman_record_switch_chain(ring, next->pid, sched_reason(preempt, prev_state),
 				    sched_told_state(prev_state), &chain->head,
-				    kbarman_callchain_bytes(chain));
+				    kbarman_callchain_bytes(chain), has_object ? &object : NULL);
 	kbarman_callchain_put(here, chain);
 }
 
 static notrace void on_sched_switch(KBARMAN_SWITCH_ARGUMENTS)
 {
 	sched_switch_any(data, preempt, next, KBARMAN_SWITCH_STATE);
+}
+
+static notrace void on_sched_switch_object(KBARMAN_SWITCH_ARGUMENTS)
+{
+	sched_switch_object(data, preempt, next, KBARMAN_SWITCH_STATE);
 }
 
 static notrace void on_sched_switch_chosen(KBARMAN_SWITCH_ARGUMENTS)
@@ -107,10 +161,11 @@ static notrace void on_sched_switch_chain(KBARMAN_SWITCH_ARGUMENTS)
 }
 
 /* A session attaches one of them: those that check more cost more. */
-enum { SCHED_ANY, SCHED_CHOSEN, SCHED_CHAIN, SCHED_PROBES };
+enum { SCHED_ANY, SCHED_OBJECT, SCHED_CHOSEN, SCHED_CHAIN, SCHED_PROBES };
 
 static struct kbarman_probe sched_probes[SCHED_PROBES] = {
 	[SCHED_ANY] = { KBARMAN_PROBE(sched_switch, on_sched_switch) },
+	[SCHED_OBJECT] = { KBARMAN_PROBE(sched_switch, on_sched_switch_object) },
 	[SCHED_CHOSEN] = { KBARMAN_PROBE(sched_switch, on_sched_switch_chosen) },
 	[SCHED_CHAIN] = { KBARMAN_PROBE(sched_switch, on_sched_switch_chain) },
 };
@@ -125,7 +180,9 @@ static unsigned int sched_group(const struct kbarman_session *session)
 {
 	if (session->config.flags & KBARMAN_CONFIGURE_CHAIN_SWITCH)
 		return SCHED_CHAIN;
-	return session->tasks ? SCHED_CHOSEN : SCHED_ANY;
+	if (session->tasks)
+		return SCHED_CHOSEN;
+	return session->config.flags & KBARMAN_CONFIGURE_OBJECTS ? SCHED_OBJECT : SCHED_ANY;
 }
 
 /*

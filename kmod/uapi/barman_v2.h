@@ -259,6 +259,8 @@ enum bm_task_switch_reason {
 
 /* No switch: the task ran already when the recording of the CPU began. */
 #define BM_TASK_SWITCH_FIRST		0x01
+/* The last bytes of the block, behind the chain, are a struct bm_kbarman_object. */
+#define BM_TASK_SWITCH_OBJECT		0x02
 
 /*
  * The format defines the first 21 bytes. The other fields are an extension that the string
@@ -451,6 +453,41 @@ struct bm_kbarman_stack {
 
 #define BM_TASK_SWITCH_CHAIN_OFFSET	24
 
+/*
+ * What the previous task of a switch waits for, if BM_TASK_SWITCH_OBJECT is set: the last 16 bytes of
+ * the block, behind a chain that may have no address. Tasks of programs have one whenever they block,
+ * if kbarman.objects=1 says so; io_uring's workers, and tasks that exit, have none.
+ */
+enum bm_kbarman_object_kind {
+	BM_KBARMAN_OBJECT_CALL		= 1,	/* in system call `call`: id and value are the first
+						 * argument's lower 32 bits, and the second one */
+	BM_KBARMAN_OBJECT_NO_CALL	= 2,	/* in none: the task was at address `value` of its
+						 * code, and waits because of a fault there, or on
+						 * its way back, as when it is stopped */
+	/* In a call that waits for its first argument, a descriptor: value is the inode's number. */
+	BM_KBARMAN_OBJECT_FILE		= 3,	/* file or folder; id: device, MAJOR << 20 | MINOR */
+	BM_KBARMAN_OBJECT_DEVICE	= 4,	/* id: the device itself, the same way */
+	BM_KBARMAN_OBJECT_PIPE		= 5,	/* this and those below: id is the descriptor */
+	BM_KBARMAN_OBJECT_SOCKET	= 6,
+	BM_KBARMAN_OBJECT_ANON		= 7,	/* what has no place in a file system: epoll, timerfd */
+	BM_KBARMAN_OBJECT_FUTEX		= 8,	/* value: its address. id: the thread that holds it, by
+						 * what stands there if it is glibc's mutex; 0: not
+						 * known. Nothing has checked it: believe it if that
+						 * is a thread of the same process */
+};
+
+#define BM_KBARMAN_OBJECT_IOWAIT	0x01	/* Linux says that it waits for a disk */
+#define BM_KBARMAN_OBJECT_COMPAT	0x02	/* `call` is a number of the machine's other kind of
+						 * programs: those of 32 bits on a 64-bit kernel */
+
+struct bm_kbarman_object {
+	__u16 call;			/* number of the machine's system call */
+	__u8 kind;			/* enum bm_kbarman_object_kind; others may come */
+	__u8 flags;			/* BM_KBARMAN_OBJECT_* */
+	__u32 id;
+	__u64 value;
+} __attribute__((packed, aligned(4)));
+
 #if defined(__KERNEL__) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L)
 _Static_assert(sizeof(struct bm_protocol_config_values) == 24, "config_values");
 _Static_assert(sizeof(struct bm_protocol_clock_info) == 32, "clock_info");
@@ -473,6 +510,7 @@ _Static_assert(sizeof(struct bm32_protocol_annotation) == 37, "32-bit annotation
 _Static_assert(sizeof(struct bm64_protocol_annotation) == 41, "64-bit annotation");
 _Static_assert(sizeof(struct bm_kbarman_loss) == 16, "loss");
 _Static_assert(sizeof(struct bm_kbarman_callchain) == 8, "callchain");
+_Static_assert(sizeof(struct bm_kbarman_object) == 16, "object");
 _Static_assert(sizeof(struct bm_kbarman_stack) == 32, "stack");
 _Static_assert(sizeof(struct bm_protocol_halting_event) == 18, "halting, 17 and idle_state");
 #endif

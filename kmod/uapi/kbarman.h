@@ -141,6 +141,7 @@
  *	callchain, max_stack	"user", "kernel" or "both", then ",stack" and ",switch"; the most
  *				addresses of a chain
  *	fallback		the event with KBARMAN_EVENT_FALLBACK that a CPU counts
+ *	objects=1		as KBARMAN_CONFIGURE_OBJECTS
  *	maps=process		a row of a mapping has the number of its process, not those of
  *				its threads
  *	maps_seen		"made": mappings that mremap(2) moves are not seen; "start": no
@@ -473,6 +474,9 @@ enum kbarman_stop {
 #define KBARMAN_FEATURE_EACH		(1U << 12)	/* ... and KBARMAN_CONSUME and KBARMAN_STATS of
 							 * several CPUs, and of observers */
 
+#define KBARMAN_FEATURE_OBJECTS		(1U << 13)	/* task switches can say what the task waits
+							 * for */
+
 #define KBARMAN_STATE_CONFIGURED	(1U << 0)
 #define KBARMAN_STATE_RUNNING		(1U << 1)
 #define KBARMAN_STATE_OWNED		(1U << 2)	/* a descriptor owns the session */
@@ -571,7 +575,7 @@ struct kbarman_map_tail {
  *		perf_event_attr with what this kernel does not know, nr_pids > 4096,
  *		max_series > 4096, max_stack > KBARMAN_MAX_STACK, or a sample with max_stack
  *		addresses is longer than a record may be, which is an eighth of the ring
- *	EOPNOTSUPP	this machine can't give such call chains, and query.features says
+ *	EOPNOTSUPP	this machine can't give objects or such call chains, and query.features says
  *		which ones it can; or query.absent says that it can't give a source, or tasks
  */
 #define KBARMAN_SOURCE_SCHED		(1U << 0)	/* task switches */
@@ -605,7 +609,10 @@ struct kbarman_map_tail {
 							 * in any ring needs are used again; who
 							 * reads copies rows before it gives back
 							 * the records that need them */
-#define KBARMAN_CONFIGURE_ALL		0x2fcU
+#define KBARMAN_CONFIGURE_OBJECTS	(1U << 10)	/* a task that blocks says what it waits for:
+							 * struct bm_kbarman_object in barman_v2.h;
+							 * needs KBARMAN_SOURCE_SCHED */
+#define KBARMAN_CONFIGURE_ALL		0x6fcU
 
 #define KBARMAN_TASKS_MIN		4		/* of max_tasks */
 #define KBARMAN_COUNT_NS_MIN		100000ULL	/* of count_ns */

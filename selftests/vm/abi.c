@@ -472,7 +472,8 @@ TEST_F(abi, configure_refuses_unknown_modes_sources_and_flags)
 	for (bit = 10; bit < 32; bit++) {
 		EXPECT_REFUSED(EINVAL, sources, SCHED | 1U << bit);
 	}
-	for (bit = 9; bit < 32; bit++) {
+	EXPECT_REFUSED(EINVAL, flags, 1U << 8);
+	for (bit = 11; bit < 32; bit++) {
 		EXPECT_REFUSED(EINVAL, flags, 1U << bit);
 	}
 }

@@ -829,6 +829,15 @@ static inline const struct bm_kbarman_callchain *walk_chain(const struct walk *w
 		(const void *)((const char *)r + offset);
 }
 
+/* What the task waits for from whom the switch @r is, which @walk returned last, or NULL. */
+static inline const struct bm_kbarman_object *walk_object(const struct walk *walk,
+							  const union record *r)
+{
+	return r->header.record_type != BM_RECORD_TASK_SWITCH ||
+	       !(r->task_switch.flags & BM_TASK_SWITCH_OBJECT) ? NULL :
+		(const void *)((const char *)r + walk->length - sizeof(struct bm_kbarman_object));
+}
+
 /* A session takes in a CPU a moment after the CPU came online. */
 static inline void wait_until_recorded(int fd, uint32_t cpu)
 {
@@ -988,6 +997,25 @@ static inline const char *judge_chain(const void *map, const union record *r, si
 	return NULL;
 }
 
+/* @length without the object of the switch, and without an empty chain in front of it; 0: wrong. */
+static inline size_t judge_object(const void *map, const union record *r, size_t length)
+{
+	const size_t chain = BM_TASK_SWITCH_CHAIN_OFFSET + sizeof(struct bm_kbarman_callchain);
+	const struct bm_kbarman_object *object =
+		(const void *)((const char *)r + length - sizeof(*object));
+
+	if (!(r->task_switch.flags & BM_TASK_SWITCH_OBJECT))
+		return length;
+	if (!capture_fact(map, "objects") || length < chain + sizeof(*object) ||
+	    r->task_switch.reason != BM_TASK_SWITCH_BLOCKED ||
+	    object->kind < BM_KBARMAN_OBJECT_CALL || object->kind > BM_KBARMAN_OBJECT_FUTEX ||
+	    object->flags & ~(BM_KBARMAN_OBJECT_IOWAIT | BM_KBARMAN_OBJECT_COMPAT))
+		return 0;
+	length -= sizeof(*object);
+	return length == chain && !((const struct bm_kbarman_callchain *)(&r->task_switch + 1))->nr ?
+	       BM_TASK_SWITCH_CHAIN_OFFSET : length;
+}
+
 static inline const char *judge_sample(const void *map, uint32_t cpu, const union record *r,
 				       size_t length)
 {
@@ -1024,6 +1052,9 @@ static inline const char *judge_record(const void *map, uint32_t cpu, const unio
 			return "task switch for no known reason";
 		known = sizeof(r->task_switch);
 		unit = SMALL_RECORD_UNIT;
+		length = judge_object(map, r, length);
+		if (!length)
+			return "task switch with a wrong object";
 		if (length > BM_TASK_SWITCH_CHAIN_OFFSET) {
 			const char *fault = judge_chain(map, r, length,
 							BM_TASK_SWITCH_CHAIN_OFFSET);

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a task of a program waits for when it leaves its CPU. It is read from the registers with which
+ * the task entered the kernel, its table of files, and the word of its lock. Nothing is held.
+ *
+ * Context of all functions: the probe of task switches, where the task that leaves is still the current
+ * one and its memory is there. Preemption is off, so what RCU frees stays.
+ */
+#ifndef KBARMAN_OBJECT_H
+#define KBARMAN_OBJECT_H
+
+#include <linux/compat.h>
+#include <linux/fdtable.h>
+#include <linux/fs.h>
+#include <linux/sched/task_stack.h>
+#include <asm/syscall.h>
+
+#include "ring/record.h"
+#include "session.h"
+#include "sources/holder.h"
+
+#ifdef PF_IO_WORKER
+#define KBARMAN_PF_IO_WORKER	PF_IO_WORKER
+#else
+#define KBARMAN_PF_IO_WORKER	0
+#endif
+#ifdef PF_USER_WORKER
+#define KBARMAN_PF_USER_WORKER	PF_USER_WORKER
+#else
+#define KBARMAN_PF_USER_WORKER	0
+#endif
+
+/* KBARMAN_FEATURE_OBJECTS, if this architecture has it. */
+extern const u32 kbarman_object_features;
+
+/* What a system call waits for, by its number. */
+enum kbarman_waits_for {
+	KBARMAN_WAITS,			/* not known: its arguments are what can be told */
+	KBARMAN_WAITS_FOR_FILE,		/* the descriptor that is its first argument */
+	KBARMAN_WAITS_FOR_FUTEX,
+};
+
+#define KBARMAN_CALLS	512
+extern const u8 kbarman_waits_for[KBARMAN_CALLS];
+extern const u8 kbarman_file_kinds[16];	/* by the upper bits of i_mode */
+
+/*
+ * Workers of io_uring and vhost have registers of whoever began them. Programs that the kernel starts
+ * have none, nor memory, before they are there.
+ */
+static __always_inline bool kbarman_has_object(void)
+{
+	return !(current->flags & (PF_KTHREAD | PF_EXITING | KBARMAN_PF_IO_WORKER |
+				   KBARMAN_PF_USER_WORKER)) && current->mm;
+}
+
+/* The number of the call; -1: the task is in none. */
+static __always_inline int kbarman_call(struct pt_regs *regs)
+{
+#ifdef CONFIG_RISCV
+	/* It has the number of any entry. */
+	if (regs->cause != EXC_SYSCALL)
+		return -1;
+#endif
+	return syscall_get_nr(current, regs);
+}
+
+/* An argument of the call. Linux has a function for all six alone, which copies them. */
+static __always_inline unsigned long kbarman_call_argument(struct pt_regs *regs, unsigned int i)
+{
+#if defined(CONFIG_X86_64)
+	return i == 0 ? regs->di : i == 1 ? regs->si : regs->dx;
+#elif defined(CONFIG_ARM64)
+	return i == 0 ? regs->orig_x0 : regs->regs[i];
+#else
+	unsigned long arguments[6];
+
+	syscall_get_arguments(current, regs, arguments);
+	return arguments[i];
+#endif
+}
+
+/* Whether the call is one of the machine's other kind of programs. Those of x32 have large numbers. */
+static __always_inline bool kbarman_call_is_compat(void)
+{
+#ifdef CONFIG_X86_64
+	return in_ia32_syscall();
+#else
+	return in_compat_syscall();
+#endif
+}
+
+static __always_inline u8 kbarman_object_flags(void)
+{
+	return current->in_iowait ? BM_KBARMAN_OBJECT_IOWAIT : 0;
+}
+
+/* Of descriptor @fd. False: it has no file any more. */
+static __always_inline bool kbarman_object_of_file(u16 call, u8 flags, unsigned int fd,
+						   struct kbarman_object *object)
+{
+	struct file *file = files_lookup_fd_raw(current->files, fd);
+	const struct inode *inode = file ? READ_ONCE(file->f_inode) : NULL;
+	u8 kind;
+	u32 id = fd;
+
+	static_assert(BM_KBARMAN_OBJECT_FILE < BM_KBARMAN_OBJECT_DEVICE);
+
+	if (unlikely(!inode))
+		return false;
+	kind = kbarman_file_kinds[inode->i_mode >> 12];
+	if (kind <= BM_KBARMAN_OBJECT_DEVICE)
+		id = kind == BM_KBARMAN_OBJECT_FILE ? inode->i_sb->s_dev : inode->i_rdev;
+	*object = kbarman_object(kind, flags, call, id, inode->i_ino);
+	return true;
+}
+
+/* Of a lock. False: who holds it takes more to know. */
+static __always_inline bool kbarman_object_of_futex(const struct kbarman_session *session, u16 call,
+						    struct pt_regs *regs, struct kbarman_object *object)
+{
+	unsigned long address = kbarman_call_argument(regs, 0);
+	unsigned int operation = kbarman_call_argument(regs, 1);
+	u32 holder = 0;
+
+	if (kbarman_waits_for_mutex(operation, kbarman_call_argument(regs, 2))) {
+		if (!session->peeks || !kbarman_in_first_pid_namespace())
+			return false;
+		holder = kbarman_mutex_owner(address);
+	} else if (kbarman_waits_for_pi(operation)) {
+		return false;
+	}
+	*object = kbarman_object(BM_KBARMAN_OBJECT_FUTEX, 0, call, holder, address);
+	return true;
+}
+
+/*
+ * The object of the current task, for which kbarman_has_object(), if that takes no function to be called:
+ * the short way, which most waits take. False: kbarman_object_here() has it.
+ */
+static __always_inline bool kbarman_object_short(const struct kbarman_session *session,
+						 struct kbarman_object *object)
+{
+	struct pt_regs *regs = task_pt_regs(current);
+	unsigned int call = kbarman_call(regs);
+
+	if (unlikely(call >= KBARMAN_CALLS || kbarman_call_is_compat() || current->in_iowait))
+		return false;
+	if (kbarman_waits_for[call] == KBARMAN_WAITS) {
+		*object = kbarman_object(BM_KBARMAN_OBJECT_CALL, 0, call, kbarman_call_argument(regs, 0),
+					 kbarman_call_argument(regs, 1));
+		return true;
+	}
+	return kbarman_waits_for[call] == KBARMAN_WAITS_FOR_FILE ?
+	       kbarman_object_of_file(call, 0, kbarman_call_argument(regs, 0), object) :
+	       kbarman_object_of_futex(session, call, regs, object);
+}
+
+/* Of the current task, for which kbarman_has_object(), in all cases. */
+struct kbarman_object kbarman_object_here(const struct kbarman_session *session);
+
+#endif /* KBARMAN_OBJECT_H */

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: MIT
+/* What a task waits for: programs whose waits are known. */
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "kselftest_harness.h"
+#include "lib.h"
+
+#define ROUNDS	50
+
+/* In memory that the test and its program share. */
+struct shared {
+	int step;			/* how many waits the program has begun */
+	int word;			/* a futex */
+	struct timespec hour;
+	struct pollfd poll;
+	char byte;
+};
+
+/* The system calls in which the program waits, in this order, again and again. */
+enum { READ, FUTEX, SLEEP, POLL, WAIT, CALLS };
+
+struct known {
+	long call;
+	uint8_t kind;			/* enum bm_kbarman_object_kind */
+	uint32_t id;
+	uint64_t value;
+};
+
+static struct shared *shared;
+static struct known known[CALLS];
+static int ends[2], child_ends[2];	/* pipes: of the program, and of its children */
+
+static uint64_t inode_of(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		lost("no status");
+	return st.st_ino;
+}
+
+static void shared_begin(void)
+{
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED || pipe(ends) || pipe(child_ends))
+		lost("no memory, or no pipe");
+	shared->hour.tv_sec = 3600;
+	shared->poll = (struct pollfd){ .fd = ends[0], .events = POLLIN };
+	known[READ] = (struct known){ SYS_read, BM_KBARMAN_OBJECT_PIPE, ends[0], inode_of(ends[0]) };
+	known[FUTEX] = (struct known){ SYS_futex, BM_KBARMAN_OBJECT_FUTEX, 0, (uintptr_t)&shared->word };
+	known[SLEEP] = (struct known){ SYS_clock_nanosleep, BM_KBARMAN_OBJECT_CALL, CLOCK_MONOTONIC, 0 };
+	known[POLL] = (struct known){ SYS_ppoll, BM_KBARMAN_OBJECT_CALL, (uintptr_t)&shared->poll, 1 };
+	known[WAIT] = (struct known){ SYS_wait4, BM_KBARMAN_OBJECT_CALL, ~0U, 0 };
+}
+
+static void take_signal(int number __attribute__((unused)))
+{
+}
+
+/* By their numbers: a library may take other calls. */
+static void wait_in(int call)
+{
+	char byte;
+
+	if (call == WAIT && !fork()) {
+		if (read(child_ends[0], &byte, 1) != 1)
+			_exit(1);
+		_exit(0);
+	}
+	__atomic_add_fetch(&shared->step, 1, __ATOMIC_RELEASE);
+	if (call == READ)
+		syscall(SYS_read, ends[0], &shared->byte, 1);
+	else if (call == FUTEX)
+		syscall(SYS_futex, &shared->word, FUTEX_WAIT, 0, NULL, NULL, 0);
+	else if (call == SLEEP)
+		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &shared->hour, NULL);
+	else if (call == POLL)
+		syscall(SYS_ppoll, &shared->poll, 1, NULL, NULL, 0);
+	else
+		syscall(SYS_wait4, -1, NULL, 0, NULL);
+	if (call == POLL && read(ends[0], &byte, 1) != 1)
+		_exit(1);
+}
+
+/* The call in which @task waits, as Linux tells it; -1: it runs. */
+static long call_of(pid_t task)
+{
+	char path[64], text[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", task);
+	read_file(path, text, sizeof(text));
+	return text[0] < '0' || text[0] > '9' ? -1 : strtol(text, NULL, 10);
+}
+
+static void end_wait(pid_t program, int call)
+{
+	int fd = call == WAIT ? child_ends[1] : ends[1];
+
+	if (call == SLEEP)
+		kill(program, SIGUSR1);
+	else if (call == FUTEX)
+		syscall(SYS_futex, &shared->word, FUTEX_WAKE, 1, NULL, NULL, 0);
+	else if (write(fd, "", 1) != 1)
+		lost("no write to a pipe");
+}
+
+/* The program, on CPU 0: it has waited ROUNDS times in each of the calls, and has ended. */
+static pid_t wait_in_all(void)
+{
+	pid_t program = fork();
+	int i;
+
+	if (!program) {
+		pin(0);
+		signal(SIGUSR1, take_signal);
+		for (i = 0; i < ROUNDS * CALLS; i++)
+			wait_in(i % CALLS);
+		_exit(0);
+	}
+	for (i = 0; i < ROUNDS * CALLS; i++) {
+		while (__atomic_load_n(&shared->step, __ATOMIC_ACQUIRE) <= i ||
+		       call_of(program) != known[i % CALLS].call)
+			usleep(100);
+		end_wait(program, i % CALLS);
+	}
+	if (waitpid(program, NULL, 0) != program)
+		lost("the program is gone");
+	return program;
+}
+
+FIXTURE(objects)
+{
+	int fd;
+};
+
+FIXTURE_VARIANT(objects)
+{
+	uint32_t flags;
+	bool chosen;			/* one process is recorded, and its children */
+};
+FIXTURE_VARIANT_ADD(objects, of_all) { };
+FIXTURE_VARIANT_ADD(objects, of_chosen) { .flags = KBARMAN_CONFIGURE_INHERIT, .chosen = true };
+FIXTURE_VARIANT_ADD(objects, with_chains) {
+	.flags = KBARMAN_CONFIGURE_CHAIN_USER | KBARMAN_CONFIGURE_CHAIN_SWITCH };
+FIXTURE_VARIANT_ADD(objects, with_stacks) {
+	.flags = KBARMAN_CONFIGURE_CHAIN_STACK | KBARMAN_CONFIGURE_CHAIN_SWITCH };
+
+FIXTURE_SETUP(objects)
+{
+	uint32_t me = getpid();
+	struct kbarman_configure c = {
+		.sources = KBARMAN_SOURCE_SCHED, .ring_bytes = 4 * MIB,
+		.flags = KBARMAN_CONFIGURE_OBJECTS | variant->flags,
+		.pids_ptr = (uintptr_t)&me, .nr_pids = variant->chosen };
+
+	self->fd = device_open_free();
+	if (!(query(self->fd).features & KBARMAN_FEATURE_OBJECTS)) {
+		EXPECT_EQ(-EOPNOTSUPP, configure(self->fd, c));
+		skip_test();
+	}
+	shared_begin();
+	ASSERT_EQ(0, configure(self->fd, c));
+}
+
+FIXTURE_TEARDOWN(objects)
+{
+	close(self->fd);
+}
+
+/* Which of the known calls @object is, or -1. */
+static int known_call(const struct bm_kbarman_object *object)
+{
+	int i;
+
+	for (i = 0; i < CALLS; i++)
+		if (object->call == known[i].call && object->kind == known[i].kind &&
+		    object->id == known[i].id && object->value == known[i].value)
+			return i;
+	return -1;
+}
+
+TEST_F(objects, a_task_that_blocks_says_in_which_call)
+{
+	unsigned int counts[CALLS] = { 0 }, i;
+	const struct bm_kbarman_object *object;
+	const union record *r;
+	struct judgement j;
+	struct walk walk;
+	uint32_t from = 0;
+	pid_t program;
+
+	ASSERT_EQ(0, start(self->fd));
+	program = wait_in_all();
+	ASSERT_EQ(0, stop(self->fd));
+	ASSERT_EQ(0, lost_records((struct kbarman_stats[]){ stats(self->fd, 0) }));
+	j = judge_cpu(self->fd, 0);
+	ASSERT_EQ(NULL, j.fault) TH_LOG("%s", j.fault);
+	walk = walk_begin(map_cpu(self->fd, 0));
+	EXPECT_STREQ("1", capture_fact(walk.map, "objects"));
+	for (; (r = walk_next(&walk)); from = r->task_switch.task_id) {
+		if (r->header.record_type != BM_RECORD_TASK_SWITCH)
+			break;
+		object = walk_object(&walk, r);
+		/* The idle task waits for nothing, and who is preempted does not, either. */
+		if (!from || r->task_switch.reason == BM_TASK_SWITCH_PREEMPTED)
+			EXPECT_EQ(NULL, object);
+		if (from != (uint32_t)program || r->task_switch.reason == BM_TASK_SWITCH_PREEMPTED)
+			continue;
+		/* It has one, until it exits. */
+		if (!object) {
+			EXPECT_NE(0, r->task_switch.prev_state);
+			EXPECT_EQ(0, r->task_switch.prev_state & 0xf);
+			continue;
+		}
+		if (known_call(object) >= 0)
+			counts[known_call(object)]++;
+	}
+	for (i = 0; i < CALLS; i++)
+		EXPECT_LE(ROUNDS, counts[i]) TH_LOG("call %u of the list", i);
+}
+
+/* ---- who holds a lock ---- */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pid_t waiter;
+
+static void *wait_for_mutex(void *unused)
+{
+	pin(0);
+	__atomic_store_n(&waiter, thread_id(), __ATOMIC_RELEASE);
+	pthread_mutex_lock(&mutex);
+	pthread_mutex_unlock(&mutex);
+	return unused;
+}
+
+/* As many threads wait for this thread's lock on CPU 0, one after the other. */
+static void hold_mutex(unsigned int times)
+{
+	pthread_t thread;
+
+	pin(1);
+	while (times--) {
+		pthread_mutex_lock(&mutex);
+		__atomic_store_n(&waiter, 0, __ATOMIC_RELEASE);
+		if (pthread_create(&thread, NULL, wait_for_mutex, NULL))
+			lost("no thread");
+		while (!__atomic_load_n(&waiter, __ATOMIC_ACQUIRE) || call_of(waiter) != SYS_futex)
+			usleep(100);
+		pthread_mutex_unlock(&mutex);
+		pthread_join(thread, NULL);
+	}
+}
+
+/* How many threads on CPU 0 waited for the mutex, and said that @holder holds it, all of them. */
+static unsigned int waited_for_mutex(int fd, uint32_t holder)
+{
+	const struct bm_kbarman_object *object;
+	uint32_t from = 0, last = 0;
+	unsigned int found = 0;
+	const union record *r;
+	struct walk walk;
+
+	walk = walk_begin(map_cpu(fd, 0));
+	for (; (r = walk_next(&walk)); from = r->task_switch.task_id) {
+		object = walk_object(&walk, r);
+		if (!object || object->kind != BM_KBARMAN_OBJECT_FUTEX ||
+		    object->value != (uintptr_t)&mutex)
+			continue;
+		if (object->id != holder)
+			return 0;
+		found += from != last;
+		last = from;
+	}
+	return found;
+}
+
+TEST_F(objects, who_waits_for_a_mutex_says_who_holds_it)
+{
+	ASSERT_EQ(0, start(self->fd));
+	hold_mutex(ROUNDS / 5);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(ROUNDS / 5, waited_for_mutex(self->fd, getpid()));
+}
+
+static void __attribute__((noinline)) spin(void)
+{
+	for (;;)
+		__asm__ volatile("" ::: "memory");
+}
+
+/* Stopped by a signal while it runs its own code. */
+TEST_F(objects, a_task_in_no_call_says_where_its_code_was)
+{
+	const struct bm_kbarman_object *object;
+	const union record *r;
+	unsigned int found = 0, i;
+	struct walk walk;
+	uint32_t from = 0;
+	int status;
+	pid_t program;
+
+	ASSERT_EQ(0, start(self->fd));
+	program = fork();
+	if (!program) {
+		pin(0);
+		spin();
+	}
+	for (i = 0; i < ROUNDS / 5; i++) {
+		usleep(1000);
+		kill(program, SIGSTOP);
+		ASSERT_EQ(program, waitpid(program, &status, WUNTRACED));
+		kill(program, SIGCONT);
+	}
+	kill(program, SIGKILL);
+	waitpid(program, NULL, 0);
+	ASSERT_EQ(0, stop(self->fd));
+	walk = walk_begin(map_cpu(self->fd, 0));
+	for (; (r = walk_next(&walk)); from = r->task_switch.task_id) {
+		object = walk_object(&walk, r);
+		if (object && from == (uint32_t)program && object->kind == BM_KBARMAN_OBJECT_NO_CALL)
+			found += object->value - (uintptr_t)spin < 64;
+	}
+	EXPECT_LE(ROUNDS / 5 - 2, found);
+}
+
+/* ---- what may be asked for ---- */
+
+FIXTURE(asked)
+{
+	int fd;
+};
+
+FIXTURE_SETUP(asked)
+{
+	self->fd = device_open_free();
+}
+
+FIXTURE_TEARDOWN(asked)
+{
+	close(self->fd);
+}
+
+TEST_F(asked, no_switch_has_an_object_unless_asked)
+{
+	const union record *r;
+	struct walk walk;
+
+	ASSERT_EQ(0, configure(self->fd, (struct kbarman_configure){ .sources = KBARMAN_SOURCE_SCHED }));
+	ASSERT_EQ(0, start(self->fd));
+	ping_pong(0, ROUNDS);
+	ASSERT_EQ(0, stop(self->fd));
+	walk = walk_begin(map_cpu(self->fd, 0));
+	EXPECT_EQ(NULL, capture_fact(walk.map, "objects"));
+	while ((r = walk_next(&walk)))
+		EXPECT_EQ(NULL, walk_object(&walk, r));
+}
+
+/* A root without rights to others' memory records what those of the machine's root wait for. */
+static void record_with_perfmon_alone(int go_on, int begun)
+{
+	char byte;
+	int fd;
+
+	keep_only(CAPABILITY(CAP_PERFMON));
+	fd = device_open();
+	if (configure(fd, (struct kbarman_configure){ .sources = KBARMAN_SOURCE_SCHED,
+						      .flags = KBARMAN_CONFIGURE_OBJECTS }) ||
+	    start(fd) || write(begun, "", 1) != 1 || read(go_on, &byte, 1) != 1 || stop(fd))
+		lost("no recording");
+	exit(waited_for_mutex(fd, 0) != ROUNDS / 5);
+}
+
+TEST_F(asked, who_holds_a_lock_of_others_is_not_told)
+{
+	int begun[2], go_on[2], status;
+	pid_t child;
+	char byte;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_OBJECTS))
+		skip_test();
+	ASSERT_EQ(0, pipe(begun));
+	ASSERT_EQ(0, pipe(go_on));
+	child = fork();
+	if (!child)
+		record_with_perfmon_alone(go_on[0], begun[1]);
+	ASSERT_EQ(1, read(begun[0], &byte, 1));
+	hold_mutex(ROUNDS / 5);
+	ASSERT_EQ(1, write(go_on[1], "", 1));
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+}
+
+TEST_F(asked, objects_need_switches)
+{
+	EXPECT_EQ(-EINVAL, configure(self->fd, (struct kbarman_configure){
+		.sources = KBARMAN_SOURCE_IDLE, .flags = KBARMAN_CONFIGURE_OBJECTS }));
+}
+
+TEST_HARNESS_MAIN
