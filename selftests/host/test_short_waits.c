@@ -19,13 +19,16 @@
 #define MIN	1000U
 #define LONGEST	240U	/* bytes of a record */
 #define NEVER	UINT64_MAX
+#define CHAIN	((size_t)BM_TASK_SWITCH_CHAIN_OFFSET)
+#define EMPTY	(CHAIN + sizeof(struct bm_kbarman_callchain))	/* behind an empty chain */
+#define OBJECT	sizeof(struct bm_kbarman_object)
 
 /* What the test knows of a record. */
 struct truth {
 	uint8_t bytes[LONGEST];
 	size_t length;
 	uint64_t timestamp;
-	bool chain;
+	bool chain, object;
 	uint64_t wait;		/* of the task that leaves here, from then on */
 	bool gone;		/* the ring did not keep it */
 };
@@ -56,10 +59,17 @@ static void put(struct truth *t, uint32_t type, uint32_t cpu, uint64_t timestamp
 
 static void put_switch(struct truth *t, uint32_t cpu, uint64_t timestamp, uint32_t task, bool chain)
 {
-	put(t, BM_RECORD_TASK_SWITCH, cpu, timestamp,
-	    chain ? 32 + 8 * random_below((LONGEST - 32) / 8 + 1) : 24);
+	bool object = random_below(2);
+	size_t length = chain ? EMPTY + 8 + 8 * random_below((LONGEST - EMPTY - OBJECT) / 8) :
+			object ? EMPTY : CHAIN;
+
+	put(t, BM_RECORD_TASK_SWITCH, cpu, timestamp, length + (object ? OBJECT : 0));
 	memcpy(t->bytes + 16, &task, sizeof(task));
+	t->bytes[CHAIN - 1] = object ? BM_TASK_SWITCH_OBJECT : 0;
+	if (!chain)
+		memset(t->bytes + CHAIN, 0, EMPTY - CHAIN);
 	t->chain = chain;
+	t->object = object;
 	t->wait = NEVER;
 }
 
@@ -118,11 +128,15 @@ static void make(const struct world *world)
 static void judge(const struct world *world, struct counts *counts, const struct truth *t,
 		  const struct kb_raw_record *record)
 {
-	bool cut = t->chain && record->length == BM_TASK_SWITCH_CHAIN_OFFSET;
-	size_t length = cut ? BM_TASK_SWITCH_CHAIN_OFFSET : t->length;
+	uint8_t without[EMPTY + OBJECT] = { 0 };
+	size_t least = t->object ? sizeof(without) : CHAIN;
+	bool cut = t->chain && record->length == least;
 
-	counts->wrong += record->length != length || record->timestamp != t->timestamp ||
-			 memcmp(record->data, t->bytes, length) != 0;
+	/* The chain is empty, or not there; what the task waits for is behind it. */
+	memcpy(without, t->bytes, CHAIN);
+	memcpy(without + EMPTY, t->bytes + t->length - OBJECT, OBJECT);
+	counts->wrong += record->length != (cut ? least : t->length) || record->timestamp != t->timestamp ||
+			 memcmp(record->data, cut ? without : t->bytes, record->length) != 0;
 	counts->missing += cut && t->wait >= MIN;
 	/* Where records are not there, nobody knows how short a wait was. */
 	counts->surplus += !cut && t->chain && t->wait < MIN && !world->loses &&

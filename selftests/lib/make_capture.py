@@ -64,10 +64,14 @@ class Maker:
             payload += struct.pack(f"<II{len(chain)}Q", len(chain), kernel, *chain)
         self.record(1 if pc is None else 2, core, timestamp, payload)
 
-    def switch(self, core, timestamp, task_id, blocked=False, state=0, chain=None, kernel=0):
+    def switch(self, core, timestamp, task_id, blocked=False, state=0, chain=None, kernel=0, waits_for=None):
+        """@waits_for: call, kind, flags, id and value of struct bm_kbarman_object."""
         payload = struct.pack("<IBH", task_id, blocked, state)
-        if chain is not None:
-            payload += struct.pack(f"<BII{len(chain)}Q", 0, len(chain), kernel, *chain)
+        if chain is not None or waits_for:
+            chain = chain or []
+            payload += struct.pack(f"<BII{len(chain)}Q", 2 if waits_for else 0, len(chain), kernel, *chain)
+        if waits_for:
+            payload += struct.pack("<HBBIQ", *waits_for)
         self.record(3, core, timestamp, payload)
 
     def custom(self, core, timestamp, task_id, counter, value):

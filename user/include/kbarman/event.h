@@ -112,6 +112,22 @@ struct kb_custom_value {
 	uint64_t value;
 };
 
+/* What a task waits for: struct bm_kbarman_object of barman_v2.h says what the numbers are. */
+enum kb_object {
+	KB_OBJECT_NONE = 0,		/* not known, or it does not wait */
+	KB_OBJECT_CALL = 1,
+	KB_OBJECT_NO_CALL = 2,
+	KB_OBJECT_FILE = 3,
+	KB_OBJECT_DEVICE = 4,
+	KB_OBJECT_PIPE = 5,
+	KB_OBJECT_SOCKET = 6,
+	KB_OBJECT_ANON = 7,
+	KB_OBJECT_FUTEX = 8,
+};
+
+#define KB_OBJECT_IOWAIT	0x01
+#define KB_OBJECT_COMPAT	0x02
+
 /* Pointers belong to the decoder and hold until its next call. */
 struct kb_event {
 	enum kb_event_type type;
@@ -145,6 +161,12 @@ struct kb_event {
 			uint32_t nr_chain;
 			uint32_t nr_chain_kernel;
 			const uint64_t *chain;
+			/* What the previous task waits for. */
+			uint8_t object;		/* enum kb_object; unknown ones are possible */
+			uint8_t object_flags;	/* KB_OBJECT_*; these four: by `object` */
+			uint16_t call;		/* number of the machine's system call */
+			uint32_t object_id;
+			uint64_t object_value;
 		} task_switch;
 		struct {
 			uint32_t counter;	/* index into the custom series, in range */
@@ -182,6 +204,9 @@ struct kb_event {
 		} unknown;
 	};
 };
+
+/* The word for an enum kb_object but the first: "call"; NULL: a kind of a later release. */
+const char *kb_object_name(uint8_t object);
 
 /* The word for an enum kb_what, such as "waking"; NULL: a kind of a later release. */
 const char *kb_what_name(uint8_t what);

@@ -59,6 +59,18 @@ uint32_t kb_names_counter_id(const struct kb_names *names, uint32_t core, uint32
  */
 struct kb_text kb_names_irq(const struct kb_names *names, uint32_t irq, uint32_t behind);
 
+/*
+ * The name of the system call in which the previous task of @event, a task switch, waits; NULL: in none,
+ * or one that has no name here. It is the same pointer each time, for as long as the library is there.
+ */
+const char *kb_names_call(const struct kb_names *names, const struct kb_event *event);
+
+/*
+ * The object_id of @event, a switch at which @task_id waits, as far as it can be believed: of a lock the thread
+ * that holds it, if that is another thread of the same process, else 0.
+ */
+uint32_t kb_names_object_id(const struct kb_names *names, const struct kb_event *event, uint32_t task_id);
+
 #ifdef __cplusplus
 }
 #endif

@@ -25,6 +25,17 @@ static const char *const whats[] = {
 	[KB_WHAT_IDLE_MISS]	= "idle_miss",
 };
 
+static const char *const objects[] = {
+	[KB_OBJECT_CALL]	= "call",
+	[KB_OBJECT_NO_CALL]	= "no_call",
+	[KB_OBJECT_FILE]	= "file",
+	[KB_OBJECT_DEVICE]	= "device",
+	[KB_OBJECT_PIPE]	= "pipe",
+	[KB_OBJECT_SOCKET]	= "socket",
+	[KB_OBJECT_ANON]	= "anon",
+	[KB_OBJECT_FUTEX]	= "futex",
+};
+
 static const char *const contexts[] = {
 	[KB_CONTEXT_TASK]	= "task",
 	[KB_CONTEXT_SOFTIRQ]	= "softirq",
@@ -47,6 +58,11 @@ static const char *const ipis[] = {
 	[KB_IPI_TICK]		= "Timer broadcast interrupts",
 	[KB_IPI_STOP]		= "CPU stop interrupts",
 };
+
+const char *kb_object_name(uint8_t object)
+{
+	return object < ARRAY_SIZE(objects) ? objects[object] : NULL;
+}
 
 const char *kb_what_name(uint8_t what)
 {

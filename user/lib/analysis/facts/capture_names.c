@@ -14,6 +14,7 @@
 #include "analysis/facts/capture_names.h"
 #include "analysis/facts/irq_names.h"
 #include "base/hash.h"
+#include "format/call_names.h"
 
 #define CACHED_TASKS	256	/* a power of two */
 #define MAX_COUNTERS	1024	/* different ones; the last one stands for all further ones */
@@ -48,6 +49,7 @@ struct kb_names {
 	uint16_t slots[2 * MAX_COUNTERS];	/* hash table of ids: id + 1, 0 = free */
 	uint64_t seed;			/* of the hash, so that no capture can force collisions */
 	struct kb_irq_names irqs;
+	const char *machine;		/* of the recorded kernel; NULL: not known */
 };
 
 /* ---- tasks ---- */
@@ -336,6 +338,27 @@ struct kb_text kb_names_irq(const struct kb_names *names, uint32_t irq, uint32_t
 	return kb_irq_names_find(&names->irqs, irq, behind);
 }
 
+const char *kb_names_call(const struct kb_names *names, const struct kb_event *event)
+{
+	bool is_call = event->type == KB_EVENT_TASK_SWITCH && event->task_switch.object != KB_OBJECT_NONE &&
+		       event->task_switch.object != KB_OBJECT_NO_CALL;
+
+	return is_call ? kb_call_name(names->machine, event->task_switch.object_flags & KB_OBJECT_COMPAT,
+				      event->task_switch.call) : NULL;
+}
+
+uint32_t kb_names_object_id(const struct kb_names *names, const struct kb_event *event, uint32_t task_id)
+{
+	uint32_t id = event->task_switch.object_id;
+	struct kb_task_hit waiter, holder;
+
+	if (event->task_switch.object != KB_OBJECT_FUTEX || !id)
+		return id;
+	kb_tasks_find(names->tasks, task_id, event->timestamp, &waiter);
+	kb_tasks_find(names->tasks, id, event->timestamp, &holder);
+	return id != task_id && waiter.tgid == holder.tgid ? id : 0;
+}
+
 int kb_names_create(struct kb_names **out, const struct kb_barman *barman,
 		    const struct kb_tasks *tasks, struct kb_error *err)
 {
@@ -346,6 +369,8 @@ int kb_names_create(struct kb_names **out, const struct kb_barman *barman,
 		kb_irq_names_init(&names->irqs);
 	if (names)
 		names->seed = kb_hash_seed(names);
+	if (names)
+		names->machine = kb_barman_fact(barman, "machine");
 	if (!names || take_counters(names, header) || take_facts(names, header)) {
 		kb_names_destroy(names);
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET,

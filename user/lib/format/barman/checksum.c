@@ -68,6 +68,16 @@ static uint32_t record_type(const struct kb_event *event)
 	}
 }
 
+static uint64_t hash_object(const struct kb_event *event)
+{
+	uint64_t body = event->task_switch.object | (uint64_t)event->task_switch.object_flags << 8 |
+			(uint64_t)event->task_switch.call << 16 |
+			(uint64_t)event->task_switch.object_id << 32;
+
+	return event->task_switch.object ?
+	       body * MIX_MORE + event->task_switch.object_value * (MIX_BODY + 2) : 0;
+}
+
 uint64_t kb_event_checksum(const struct kb_event *event)
 {
 	uint64_t head = record_type(event) | (uint64_t)event->core << 32;
@@ -82,7 +92,7 @@ uint64_t kb_event_checksum(const struct kb_event *event)
 			body |= (uint64_t)(uint16_t)event->task_switch.prev_state << 40;
 		return hash + body * MIX_BODY +
 		       hash_chain(event->task_switch.chain, event->task_switch.nr_chain,
-				  event->task_switch.nr_chain_kernel);
+				  event->task_switch.nr_chain_kernel) + hash_object(event);
 	case KB_EVENT_HALT:
 		body = event->halt.entered | (uint64_t)(event->halt.idle_state + 1) << 8;
 		return hash + body * MIX_BODY;

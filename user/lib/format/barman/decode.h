@@ -38,6 +38,30 @@ static kb_always_inline uint32_t decode_chain(struct kb_barman *b, const struct 
 	return nr;
 }
 
+/*
+ * What stands behind the fields of a task switch: a call chain, and what the task waits for. Both are
+ * optional, so what is too short for one has none.
+ */
+static kb_always_inline void decode_behind(struct kb_barman *b, struct kb_event *event,
+					   const uint8_t *record, uint64_t length,
+					   unsigned int word, bool swap)
+{
+	const uint8_t *at = record + BM_TASK_SWITCH_CHAIN_OFFSET, *object;
+	uint64_t left = length - BM_TASK_SWITCH_CHAIN_OFFSET;
+
+	if (record[23] & BM_TASK_SWITCH_OBJECT && left >= sizeof(struct bm_kbarman_object)) {
+		left -= sizeof(struct bm_kbarman_object);
+		object = at + left;
+		event->task_switch.call = kb_load16(object, swap);
+		event->task_switch.object = object[2];
+		event->task_switch.object_flags = object[3];
+		event->task_switch.object_id = kb_load32(object + 4, swap);
+		event->task_switch.object_value = kb_load64(object + 8, swap);
+	}
+	event->task_switch.nr_chain = decode_chain(b, event, at, left, word, swap,
+						   &event->task_switch.nr_chain_kernel);
+}
+
 static kb_always_inline bool decode_switch(struct kb_barman *b, struct kb_event *event,
 					   const uint8_t *record, uint64_t length,
 					   unsigned int word, bool swap)
@@ -55,11 +79,9 @@ static kb_always_inline bool decode_switch(struct kb_barman *b, struct kb_event 
 	event->task_switch.chain = b->chain;
 	event->task_switch.nr_chain = 0;
 	event->task_switch.nr_chain_kernel = 0;
+	event->task_switch.object = KB_OBJECT_NONE;
 	if (kb_unlikely(extended && length > BM_TASK_SWITCH_CHAIN_OFFSET))
-		event->task_switch.nr_chain =
-			decode_chain(b, event, record + BM_TASK_SWITCH_CHAIN_OFFSET,
-				     length - BM_TASK_SWITCH_CHAIN_OFFSET, word, swap,
-				     &event->task_switch.nr_chain_kernel);
+		decode_behind(b, event, record, length, word, swap);
 	return true;
 }
 

@@ -150,29 +150,45 @@ static kb_always_inline int encode_annotation(struct kb_barman_writer *writer,
 	return 0;
 }
 
+static kb_always_inline void put_object(struct out *o, const struct kb_event *event)
+{
+	put16(o, event->task_switch.call);
+	put8(o, event->task_switch.object);
+	put8(o, event->task_switch.object_flags);
+	put32(o, event->task_switch.object_id);
+	put64(o, event->task_switch.object_value);
+}
+
 static kb_always_inline int encode_switch(struct kb_barman_writer *writer,
 					  const struct kb_event *event, struct out *o)
 {
 	bool extra = writer->extended && event->task_switch.prev_state != KB_STATE_UNKNOWN;
 	int state = extra ? event->task_switch.prev_state : 0;
 	uint32_t nr_chain = writer->extended ? event->task_switch.nr_chain : 0;
+	bool object = writer->extended && event->task_switch.object;
+	uint64_t length = 21;
 	int ret;
 
 	if (!writer->shape.max_task_infos || nr_chain > BARMAN_CHAIN_MAX ||
 	    (nr_chain && event->task_switch.nr_chain_kernel > nr_chain))
 		return -EINVAL;
-	ret = begin(writer, event, o, BM_RECORD_TASK_SWITCH,
-		    nr_chain ? BM_TASK_SWITCH_CHAIN_OFFSET + 8 + (uint64_t)nr_chain * o->word : 21);
+	if (nr_chain || object)
+		length = BM_TASK_SWITCH_CHAIN_OFFSET + 8 + (uint64_t)nr_chain * o->word;
+	if (object)
+		length += sizeof(struct bm_kbarman_object);
+	ret = begin(writer, event, o, BM_RECORD_TASK_SWITCH, length);
 	if (ret)
 		return ret;
 	put32(o, event->task_id);
 	put8(o, event->task_switch.reason);
 	put8(o, state);
 	put8(o, writer->wide_states ? state >> 8 : 0);
-	if (!nr_chain)
+	if (!nr_chain && !object)
 		return 0;
-	put8(o, 0);
-	put_chain(o, event->task_switch.chain, nr_chain, event->task_switch.nr_chain_kernel);
+	put8(o, object ? BM_TASK_SWITCH_OBJECT : 0);
+	put_chain(o, event->task_switch.chain, nr_chain, nr_chain ? event->task_switch.nr_chain_kernel : 0);
+	if (object)
+		put_object(o, event);
 	return 0;
 }
 

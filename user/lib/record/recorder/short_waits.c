@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <kbarman/device.h>
 
@@ -68,6 +69,23 @@ static bool has_chain(const struct kb_raw_record *record)
 	       record->length >= BM_TASK_SWITCH_CHAIN_OFFSET + sizeof(*chain) && chain->nr;
 }
 
+/* The switch loses its chain, and keeps what the task waits for. */
+static void leave_out_chain(struct kb_waiting *records, uint64_t place)
+{
+	const size_t end = BM_TASK_SWITCH_CHAIN_OFFSET + sizeof(struct bm_kbarman_callchain),
+		     object = sizeof(struct bm_kbarman_object);
+	size_t length, left = BM_TASK_SWITCH_CHAIN_OFFSET;
+	uint8_t *record = kb_waiting_at(records, place, &length);
+
+	if (((struct bm_protocol_task_switch *)record)->flags & BM_TASK_SWITCH_OBJECT &&
+	    length >= end + object) {
+		memset(record + left, 0, sizeof(struct bm_kbarman_callchain));
+		memmove(record + end, record + length - object, object);
+		left = end + object;
+	}
+	kb_waiting_cut(records, place, left);
+}
+
 /* The wait of @task ends. If it was short, its switch loses its chain, if that is still here. */
 static void end_wait(struct kb_short_waits *waits, uint32_t task, uint64_t timestamp)
 {
@@ -77,7 +95,7 @@ static void end_wait(struct kb_short_waits *waits, uint32_t task, uint64_t times
 	if (!wait || !wait->lasts)
 		return;
 	if (timestamp - wait->since < waits->min && wait->place >= waits->records.removed) {
-		kb_waiting_cut(&waits->records, wait->place, BM_TASK_SWITCH_CHAIN_OFFSET);
+		leave_out_chain(&waits->records, wait->place);
 		waits->count++;
 	}
 	wait->lasts = 0;

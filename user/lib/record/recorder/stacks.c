@@ -49,6 +49,15 @@ static const char *const end_names[KB_UNWIND_ENDS + 1] = {
 
 /* ---- one record ---- */
 
+/* What stands behind the stack of a task switch. */
+static size_t object_bytes(const void *data)
+{
+	const struct bm_protocol_task_switch *record = data;
+
+	return record->header.record_type == BM_RECORD_TASK_SWITCH && record->flags & BM_TASK_SWITCH_OBJECT ?
+	       sizeof(struct bm_kbarman_object) : 0;
+}
+
 /* Where a record has its chain; NULL: it has no chain with a stack. */
 static const struct bm_kbarman_callchain *find_chain(const struct kb_recorder *recorder,
 						     const void *data, size_t length)
@@ -69,8 +78,9 @@ static const struct bm_kbarman_callchain *find_chain(const struct kb_recorder *r
 	if (length < at + sizeof(*chain))
 		return NULL;
 	chain = (const void *)((const uint8_t *)data + at);
-	return chain->nr_kernel & BM_KBARMAN_CHAIN_STACK &&
-	       chain->nr <= (length - at - sizeof(*chain)) / sizeof(bm_uintptr) ? chain : NULL;
+	length -= at + sizeof(*chain);
+	return chain->nr_kernel & BM_KBARMAN_CHAIN_STACK && object_bytes(data) <= length &&
+	       chain->nr <= (length - object_bytes(data)) / sizeof(bm_uintptr) ? chain : NULL;
 }
 
 /* The task whose stack @data has: a switch has that of the task that leaves. */
@@ -93,11 +103,12 @@ static void note_switch(struct kb_recorder *recorder, const void *data)
 		recorder->stacks->running[record->header.core] = record->task_id;
 }
 
-/* Make the record without its stack: the kernel's addresses, then those of @frames. */
-static size_t make_record(struct recorder_stacks *s, const void *data,
+/* Make the record without its stack: the kernel's addresses, then those of @frames, then the object. */
+static size_t make_record(struct recorder_stacks *s, const void *data, size_t length,
 			  const struct bm_kbarman_callchain *from,
 			  const struct kb_unwind_chain *frames)
 {
+	size_t object = object_bytes(data);
 	size_t before = (size_t)((const uint8_t *)from - (const uint8_t *)data);
 	uint32_t kernel = from->nr_kernel & ~BM_KBARMAN_CHAIN_STACK, nr = from->nr;
 	struct bm_kbarman_callchain *chain = (void *)(s->record + before);
@@ -108,7 +119,8 @@ static size_t make_record(struct recorder_stacks *s, const void *data,
 		addresses[nr++] = (bm_uintptr)frames->frames[i].pc;
 	chain->nr = nr;
 	chain->nr_kernel = kernel;
-	return (size_t)((uint8_t *)&addresses[nr] - s->record);
+	memcpy(&addresses[nr], (const uint8_t *)data + length - object, object);
+	return (size_t)((uint8_t *)&addresses[nr] - s->record) + object;
 }
 
 /* How urgent it is. */
@@ -155,7 +167,7 @@ static int write_one(struct kb_recorder *recorder, const struct kb_raw_record *r
 		return ret;
 	kb_stacks_at(s->stacks, monotonic_at(recorder, record->timestamp));
 	ret = kb_stacks_unwind(s->stacks, kb_map_rows_process(&s->rows, task_of(recorder, data)),
-			       (const uint8_t *)data + stack, length - stack, &frames);
+			       (const uint8_t *)data + stack, length - stack - object_bytes(data), &frames);
 	if ((ret == -EAGAIN && urgency < AT_ONCE) || (ret == -ENOENT && urgency == PATIENT))
 		return -EAGAIN;
 	if (ret == -ENOMEM)
@@ -166,7 +178,7 @@ static int write_one(struct kb_recorder *recorder, const struct kb_raw_record *r
 	recorder->totals.stacks_whole += !ret && frames->end == KB_UNWIND_WHOLE;
 	note_switch(recorder, data);
 	return kb_barman_writer_record(recorder->writer, s->record,
-				       make_record(s, data, chain, frames));
+				       make_record(s, data, length, chain, frames));
 }
 
 /* ---- records that wait ---- */

@@ -64,6 +64,19 @@ void kb_waiting_remove_first(struct kb_waiting *waiting)
 		waiting->first = waiting->end = 0;
 }
 
+uint8_t *kb_waiting_at(struct kb_waiting *waiting, uint64_t place, size_t *length)
+{
+	struct head head;
+	uint8_t *at;
+
+	if (place < waiting->removed)
+		return NULL;
+	at = waiting->bytes + waiting->first + (size_t)(place - waiting->removed);
+	memcpy(&head, at, sizeof(head));
+	*length = head.length;
+	return at + sizeof(head);
+}
+
 void kb_waiting_cut(struct kb_waiting *waiting, uint64_t place, size_t length)
 {
 	struct head head;

@@ -38,7 +38,11 @@ int kb_waiting_add(struct kb_waiting *waiting, const struct kb_raw_record *recor
 struct kb_raw_record kb_waiting_first(const struct kb_waiting *waiting);
 void kb_waiting_remove_first(struct kb_waiting *waiting);
 
-/* Cut the record at @place to @length bytes, which are not more than it has, if it still waits. */
+/*
+ * If the record at @place still waits: its bytes, and how many they are, until the next change. They
+ * may be changed, and cut to @length, which are not more than it has. NULL: it does not wait.
+ */
+uint8_t *kb_waiting_at(struct kb_waiting *waiting, uint64_t place, size_t *length);
 void kb_waiting_cut(struct kb_waiting *waiting, uint64_t place, size_t length);
 
 void kb_waiting_release(struct kb_waiting *waiting);
