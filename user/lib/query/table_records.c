@@ -40,6 +40,7 @@ static void switches_place(struct query_walk *walk)
 static void switches_column(struct query_walk *walk, struct sqlite3_context *context, int i)
 {
 	const struct kb_event *event = walk->event;
+	const char *call;
 	char letter;
 
 	/* Of no task there is no state: a recording begins with who runs. */
@@ -62,6 +63,26 @@ static void switches_column(struct query_walk *walk, struct sqlite3_context *con
 	case QUERY_switches_next_task:
 		query_put_text(context, query_file_task(walk->file, event->task_id,
 							event->timestamp));
+		break;
+	case QUERY_switches_object:
+		QUERY_PUT_WORD(context, switches, object,
+			       !walk->row.has_task ? 0 :
+			       event->task_switch.object < KB_WORDS_OBJECT ? event->task_switch.object :
+			       KB_WORDS_OBJECT);
+		break;
+	case QUERY_switches_call:
+		call = kb_names_call(walk->file->names, event);
+		if (call && walk->row.has_task)
+			query_put_text(context, call);
+		break;
+	case QUERY_switches_object_id:
+		if (event->task_switch.object && walk->row.has_task)
+			query_put_u64(context, kb_names_object_id(walk->file->names, event,
+								  walk->row.task_id));
+		break;
+	case QUERY_switches_object_value:
+		if (event->task_switch.object && walk->row.has_task)
+			query_put_u64(context, event->task_switch.object_value);
 		break;
 	case QUERY_switches_depth:
 		query_put_u64(context, event->task_switch.nr_chain);

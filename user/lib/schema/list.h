@@ -131,6 +131,11 @@ COLUMN(switches, blocked, INTEGER, BOOL,
        "whether it waits; else it was preempted and could have run on")
 WORDS(switches, state, TEXT, state_words, "its state, a letter of ps(1)")
 LOCAL(switches, prev_state, NONE, I32, "the same as its kernel stores it; -1: unknown")
+WORDS(switches, object, TEXT, object_words, "what it waits for; none: not known, or it does not wait")
+COLUMN(switches, call, TEXT, TEXT, "the system call in which it waits")
+COLUMN(switches, object_id, INTEGER, U32,
+       "of a file its device, of a futex the thread that holds it, of others the descriptor")
+COLUMN(switches, object_value, INTEGER, U64, "the number of the inode, or the address of the futex")
 MADE(switches, next_delay_ns, NONE, NONE, DELAY, _,
      "how long next_tid could have run before it did")
 LOCAL(switches, depth, INTEGER, NONE, "number of frames")

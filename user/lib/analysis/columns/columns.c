@@ -32,7 +32,9 @@ static int begin(struct kb_columns *columns, struct kb_error *err)
 
 	if (!ret && wants_frames(columns->wanted) && !kb_trace_symbolizer(columns->trace, err))
 		ret = err && err->code ? err->code : -ENOMEM;
-	if (!ret && columns->wanted[KB_TABLE_counters]) {
+	if (!ret && (columns->wanted[KB_TABLE_counters] ||
+		     WANTED_COLUMN(columns, switches, call) ||
+		     WANTED_COLUMN(columns, switches, object_id))) {
 		columns->names = kb_trace_names(columns->trace, err);
 		ret = columns->names ? 0 : -ENOMEM;
 	}

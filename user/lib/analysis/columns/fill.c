@@ -11,8 +11,6 @@
 
 #define TABLE_OF(columns, table)	(&(columns)->part->tables[KB_TABLE_##table])
 #define WANTED(columns, table)		((columns)->wanted[KB_TABLE_##table])
-#define WANTED_COLUMN(columns, table, column) \
-	((columns)->wanted[KB_TABLE_##table] >> KB_AT_##table##_##column & 1)
 
 static kb_always_inline uint8_t word(uint64_t value, uint8_t words)
 {
@@ -115,6 +113,22 @@ static kb_always_inline uint8_t state_of(struct kb_columns *columns, int state)
 	return *known - 1;
 }
 
+/* Of a task that is not known nothing is known. */
+static kb_always_inline void put_object(struct kb_columns *columns, struct kb_part_table *at,
+					const struct kb_walk *walk)
+{
+	const struct kb_event *event = &walk->event;
+	bool has = walk->known && event->task_switch.object;
+	const char *call = has && WANTED_COLUMN(columns, switches, call) ?
+			   kb_names_call(columns->names, event) : NULL;
+
+	KB_PUT(at, switches, object, has ? word(event->task_switch.object, KB_WORDS_OBJECT) : 0);
+	KB_PUT_TEXT(columns->part, at, switches, call, call ?: "", call ? strlen(call) : 0);
+	KB_PUT(at, switches, object_id, has && WANTED_COLUMN(columns, switches, object_id) ?
+	       kb_names_object_id(columns->names, event, walk->running) : 0);
+	KB_PUT(at, switches, object_value, has ? event->task_switch.object_value : 0);
+}
+
 static kb_always_inline int put_switch(struct kb_columns *columns, const struct kb_walk *walk)
 {
 	struct kb_part_table *at = TABLE_OF(columns, switches);
@@ -134,6 +148,7 @@ static kb_always_inline int put_switch(struct kb_columns *columns, const struct 
 	if (WANTED_COLUMN(columns, switches, state))
 		KB_PUT(at, switches, state, state_of(columns, state));
 	KB_PUT(at, switches, prev_state, state);
+	put_object(columns, at, walk);
 	chain = kb_part_room(columns->part, at, KB_AT_switches_stack, event->task_switch.nr_chain);
 	if (chain && event->task_switch.nr_chain)
 		memcpy(chain, event->task_switch.chain,

@@ -22,7 +22,7 @@ struct kb_columns {
 	bool begun, ended;
 	int result;			/* of the last step, once it ended */
 	struct kb_error damage;
-	struct kb_names *names;		/* if counters are wanted */
+	struct kb_names *names;		/* if counters, calls or objects are wanted */
 	struct kb_handlers handlers;	/* begun if wanted */
 	kb_columns_watcher watch;	/* NULL: nobody */
 	void *watch_context;
@@ -31,6 +31,10 @@ struct kb_columns {
 	uint8_t state_words[KB_STATE_WORDS];	/* of each state: 1 + the number of its word;
 					 * 0: not asked for yet */
 };
+
+/* Whether somebody wants that column. */
+#define WANTED_COLUMN(columns, table, column) \
+	((columns)->wanted[KB_TABLE_##table] >> KB_AT_##table##_##column & 1)
 
 /* From the next record on, call @watch. For who needs more of records than their rows. */
 void kb_columns_watch(struct kb_columns *columns, kb_columns_watcher watch, void *context);

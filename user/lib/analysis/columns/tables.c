@@ -23,6 +23,9 @@ static const char *const what_words[] = {
 	"other",
 };
 static const char *const mark_words[] = { "string", "bookmark", "channel", "group", "other" };
+static const char *const object_words[] = {
+	"none", "call", "no_call", "file", "device", "pipe", "socket", "anon", "futex", "other",
+};
 static const char *const handler_words[] = { "irq", "ipi", "softirq" };
 static const char *const series_words[] = { "other", "delta", "incident", "absolute" };
 static const char *const reason_words[] = {
@@ -35,6 +38,7 @@ _Static_assert(ARRAY_SIZE(type_words) == KB_WORD_DETAIL + 1 &&
 	       ARRAY_SIZE(what_words) == KB_WORDS_WHAT + 1 &&
 	       ARRAY_SIZE(context_words) == KB_WORDS_CONTEXT + 1 &&
 	       ARRAY_SIZE(mark_words) == KB_WORDS_MARK + 1 &&
+	       ARRAY_SIZE(object_words) == KB_WORDS_OBJECT + 1 &&
 	       ARRAY_SIZE(reason_words) == KB_WORDS_REASON + 1 &&
 	       ARRAY_SIZE(series_words) == KB_WORDS_SERIES, "each number has its word");
 

@@ -48,12 +48,13 @@ enum kb_column_table_index {
 #define ARROW_WORDS(table, column, words, about) typedef uint8_t kb_type_##table##_##column;
 #include "analysis/columns/list.h"
 
-#define KB_COLUMNS_MOST	10	/* columns of a table */
+#define KB_COLUMNS_MOST	16	/* columns of a table */
 
 /* Numbers of words. A value without a word becomes the one behind them. */
 #define KB_WORDS_WHAT		13
 #define KB_WORDS_CONTEXT	4
 #define KB_WORDS_MARK		4
+#define KB_WORDS_OBJECT		9
 #define KB_WORDS_SERIES		4
 #define KB_WORDS_REASON		5
 #define KB_WORD_DETAIL		6	/* behind the numbers of enum kb_event_type */
