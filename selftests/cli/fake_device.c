@@ -16,6 +16,8 @@
  *			with --off-cpu task 1 leaves its CPU with a chain of one address
  *	FAKE_DETAILS	the module knows the sources of --latency (1); if some are asked for, there
  *			is a record of them each millisecond and CPU
+ *	FAKE_OBJECTS	the module can say what tasks wait for (0): task 1 reads a pipe and a file and waits
+ *			for a lock, one after the other
  *	FAKE_TURNS	the module lets counters take turns (1)
  *	FAKE_REUSE	the module lets a stream use rows again (1)
  *	FAKE_INTERRUPTS	this file stands for /proc/interrupts
@@ -462,10 +464,34 @@ static void end_record(unsigned int cpu)
 		wake();
 }
 
-/* Tasks wait only where records tell who wakes them. */
+static bool has_objects(void)
+{
+	return fake.config.flags & KBARMAN_CONFIGURE_OBJECTS;
+}
+
+/* Tasks wait only where records tell who wakes them, or what the tasks wait for. */
 static bool sleeps(void)
 {
-	return fake.config.sources & KBARMAN_SOURCE_WAKE;
+	return fake.config.sources & KBARMAN_SOURCE_WAKE || has_objects();
+}
+
+/* What task 1 waits for, one after the other. The calls have the numbers of amd64. */
+static const struct bm_kbarman_object objects[] = {
+	{ 0, BM_KBARMAN_OBJECT_PIPE, 0, 5, 4711 },
+	{ 74, BM_KBARMAN_OBJECT_FILE, BM_KBARMAN_OBJECT_IOWAIT, 8 << 20 | 1, 12 },
+	{ 202, BM_KBARMAN_OBJECT_FUTEX, 0, 7, 0x1000 },
+	{ 230, BM_KBARMAN_OBJECT_CALL, 0, 1, 0 },
+	{ 0, BM_KBARMAN_OBJECT_NO_CALL, BM_KBARMAN_OBJECT_IOWAIT, 0, 0x1000 },
+};
+
+/* It is at the end of the block. */
+static void add_object(void *record, size_t bytes)
+{
+	static unsigned int next;
+
+	((struct bm_protocol_task_switch *)record)->flags |= BM_TASK_SWITCH_OBJECT;
+	memcpy((char *)record + bytes - sizeof(objects[0]), &objects[next++ % (sizeof(objects) / sizeof(objects[0]))],
+	       sizeof(objects[0]));
 }
 
 /* @pc: of a sample of @task; 0: a switch to it. */
@@ -488,6 +514,8 @@ static void write_record(unsigned int cpu, uint64_t timestamp, uint32_t task, bm
 		((struct switch_with_chain *)record)->chain = (struct bm_kbarman_callchain){ 1, 0 };
 		((struct switch_with_chain *)record)->address = 0x1000;
 	}
+	if (!pc && !task && has_objects())
+		add_object(record, record_bytes());
 	if (pc && fake.config.flags & KBARMAN_CONFIGURE_CHAIN_STACK && setting("FAKE_STACKS", 0))
 		add_stack(record, record_bytes());
 	end_record(cpu);
@@ -625,6 +653,7 @@ static int query(struct kbarman_query *q)
 			    (setting("FAKE_REUSE", 1) ? KBARMAN_FEATURE_REUSE : 0) |
 			    (setting("FAKE_DETAILS", 1) ? KBARMAN_FEATURE_DETAILS : 0) |
 			    (setting("FAKE_EACH", 1) ? KBARMAN_FEATURE_EACH : 0) |
+			    (setting("FAKE_OBJECTS", 0) ? KBARMAN_FEATURE_OBJECTS : 0) |
 			    (uint32_t)setting("FAKE_CHAINS", 3) * KBARMAN_FEATURE_CHAIN_USER,
 		.page_size = PAGE,
 		.nr_cpus = fake.nr_cpus,
@@ -664,7 +693,7 @@ static int configure(struct kbarman_configure *config)
 	fake.config = *config;
 	if (config->sources & KBARMAN_SOURCE_DETAILS)
 		fake.block = 64;
-	if (config->flags & KBARMAN_CONFIGURE_CHAIN_SWITCH)
+	if (config->flags & (KBARMAN_CONFIGURE_CHAIN_SWITCH | KBARMAN_CONFIGURE_OBJECTS))
 		fake.block = 64;
 	if (setting("FAKE_STACKS", 0))
 		fake.block = 128;

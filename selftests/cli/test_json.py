@@ -28,6 +28,7 @@ import test_lines
 import test_record as recorder
 import test_script
 import test_tptp
+import test_waits
 from capture_writer import CaptureWriter
 from make_capture import Maker
 from test_dump import full_image
@@ -142,7 +143,7 @@ def dump_of_captures_has_what_is_promised(tmp):
     capture.task(7, "a")
     capture.map(7, 0x1000, 0x1000, 0, "/bin/a", file="1:2:3:4")
     capture.sample(0, 1000, 7, 0x1000, [], [0x1000])
-    capture.switch(0, 2000, 7, state=1, chain=[0x1000])
+    capture.switch(0, 2000, 7, state=1, chain=[0x1000], waits_for=test_waits.FOR[0][0])
     capture.halt(0, 3000, True, 1)
     capture.about(0, 4000, 7, "waking", 8, cpu=0, context=2)
     capture.about(0, 4000, 7, 99, 8, context=9)
@@ -256,6 +257,11 @@ def report_has_what_is_promised(tmp):
     test_latency.full(late)
     lines += objects("report", "-j", "--latency", "--irq", "--tid", "7", cwd=late)
     lines += objects("report", "-j", "--latency", "--irq", cwd=late) + objects("report", "-j", cwd=late)
+    os.mkdir(waits := os.path.join(tmp, "waits"))
+    test_waits.make_objects(waits)
+    lines += objects("report", "-j", "--waits", cwd=waits)
+    test_waits.make_many(waits, more=1)
+    lines += objects("report", "-j", "--waits", cwd=waits)
     test_critical_path.full(late)
     lines += objects("report", "-j", "--critical-path", "first", cwd=late)
     os.mkdir(rotated := os.path.join(tmp, "rotated"))

@@ -30,7 +30,7 @@ MEANINGS = {
     "--symfs": "look for programs and libraries below DIR", "--task": "use only tasks with this name",
     "--tid": "use only this task, or the tasks of this process", "--time": "use only the time from FROM to TO",
     "--timeout": "end after TIME", "--to": "write this format",
-    "--vmlinux": "the kernel with debug information, for source lines",
+    "--waits": "time off the CPU", "--vmlinux": "the kernel with debug information, for source lines",
 }
 # Letters of two options, and why.
 LETTERS = {

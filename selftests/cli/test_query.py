@@ -136,19 +136,19 @@ def each_table_has_as_many_rows_as_a_dump_has_records(tmp):
 
 
 def rows_have_the_values_of_the_record(tmp):
-    c = Late(cores=2, counters=[17], facts={"counter.0.0": "cycles", "counter.1.0": "cycles", "tgid.1": "7"})
+    c = Late(cores=2, counters=[17], facts={"counter.0.0": "cycles", "counter.1.0": "cycles", "tgid.1": "7", "machine": "x86_64"})
     c.task(8, "worker")
     c.task(9, "other")
     c.switch(1, 1000, 8)
     c.sample(1, 1500, 8, 0x400010, [77], [0x400010, 0x400020])
     c.waking(1, 1600, 8, 9, cpu=0)
-    c.switch(1, 2000, 9, blocked=True, state=2, chain=[0x400030])
+    c.switch(1, 2000, 9, blocked=True, state=2, chain=[0x400030], waits_for=(0, 5, 0, 3, 4711))
     path = c.save(os.path.join(tmp, "a.cap"))
     (row,) = ask(path, "SELECT * FROM switches WHERE at_ns = 2000")
     assert row.pop("record") > 0
     assert row == {"file": 1, "at_ns": 2000, "cpu": 1, "tid": 8, "pid": 7, "task": "worker",
                    "state": "D", "blocked": 1, "next_tid": 9, "next_pid": 9, "next_task": "other",
-                   "depth": 1}, row
+                   "object": "pipe", "call": "read", "object_id": 3, "object_value": 4711, "depth": 1}, row
     (row,) = ask(path, "SELECT tid, state, blocked, next_tid FROM switches WHERE at_ns = 1000")
     assert list(row.values()) == [None, None, None, 8], row
     (row,) = ask(path, "SELECT tid, task, weight, pc, depth, idle, cycles FROM samples")

@@ -258,5 +258,111 @@ def counters_have_columns_on_request(tmp):
     assert task["counters"] == [300, 150] and task["ipc"] == 0.5, task
 
 
+# ---- what they were for
+
+CALL, NO_CALL, FILE, _, PIPE, _, _, FUTEX = range(1, 9)
+IOWAIT, COMPAT = 1, 2
+FOR = [((0, PIPE, 0, 5, 4711), 1000), ((74, FILE, IOWAIT, 8 << 20 | 1, 12), 3000),
+       ((202, FUTEX, 0, 8, 0x7f001000), 2000), ((230, CALL, 0, 1, 0), 500),
+       ((0, NO_CALL, IOWAIT, 0, 0x401000), 100), ((7, CALL, COMPAT, 0, 0), 50),
+       ((0, 99, 0, 0, 0), 30), (None, 20)]
+
+
+def make_objects(directory, repeat=2, **facts):
+    """Task 7 waits for each of FOR, @repeat times."""
+    path = os.path.join(directory, "kbarman.cap")
+    capture = Maker(cores=1, counters=[17], facts={"machine": "x86_64", "objects": "1",
+                                                   "counter.0.0": "cycles", **facts})
+    capture.task(0, "swapper")
+    capture.task(7, "waiter")
+    now = 1000
+    capture.switch(0, now, 7)
+    for _ in range(repeat):
+        for waits_for, ns in FOR:
+            capture.switch(0, now + 10, 0, blocked=True, state=1, waits_for=waits_for)
+            capture.switch(0, now + 10 + ns, 7)
+            now += 10 + ns
+    capture.save(path)
+    return path
+
+
+def rows_say_what_tasks_waited_for(tmp):
+    make_objects(tmp)
+    head, *found = rows(tmp, "--waits")
+    assert head["kind"] == "waits" and head["objects"] and head["sum_ns"] == 2 * sum(ns for _, ns in FOR), head
+    assert [(row["object"], row.get("call"), row["iowait"], row.get("device"), row.get("object_value"), row.get("pid"),
+             row["waits"], row["sum_ns"]) for row in found] == [
+                 ("file", "fsync", True, 8 << 20 | 1, 12, None, 2, 6000),
+                 ("futex", "futex", False, None, 0x7f001000, 7, 2, 4000),
+                 ("pipe", "read", False, None, 4711, None, 2, 2000),
+                 ("call", "clock_nanosleep", False, None, None, None, 2, 1000),
+                 ("no_call", None, True, None, None, None, 2, 200),
+                 ("call", None, False, None, None, None, 2, 100),
+                 ("other", "read", False, None, 0, None, 2, 60),
+                 ("none", None, False, None, None, None, 2, 40)], found
+    assert all(row["task"] == "waiter" and row["max_ns"] == row["sum_ns"] // 2 for row in found), found
+
+
+def people_read_what_tasks_waited_for(tmp):
+    make_objects(tmp)
+    text = tap.run("report", "--waits", "--percent-limit", "0", cwd=tmp).stdout
+    for part in ("fsync file 8:1 inode 12 (disk)", "futex 0x7f001000 of process 7", "read pipe 4711",
+                 "clock_nanosleep", "[in no call] (disk)", "[another call]", "[unknown]"):
+        assert part in text, (part, text)
+
+
+def a_capture_without_objects_says_how_to_have_them(tmp):
+    make(tmp)
+    text = tap.run("report", "--waits", cwd=tmp).stdout
+    assert "does not say what tasks waited for" in text and "[unknown]" in text, text
+
+
+OBJECTS_MAX = 65536
+
+
+def make_many(directory, more=5):
+    """Task 7 waits for a pipe each time, for @more beyond those that have a row of their own."""
+    capture = Maker(cores=1, counters=[17], facts={"machine": "x86_64", "objects": "1"})
+    capture.task(7, "waiter")
+    capture.switch(0, 1000, 7)
+    for i in range(OBJECTS_MAX + more):
+        now = 2000 + 100 * i
+        capture.switch(0, now, 0, blocked=True, state=1, waits_for=(0, PIPE, 0, 5, i))
+        capture.switch(0, now + 10, 7)
+    capture.save(os.path.join(directory, "kbarman.cap"))
+
+
+def objects_that_are_too_many_are_added_up(tmp):
+    make_many(tmp)
+    head, *found = rows(tmp, "--waits")
+    others = [row for row in found if row.get("others")]
+    assert len(found) == OBJECTS_MAX + 1 and len(others) == 1, len(found)
+    assert (others[0]["object"], others[0]["waits"], others[0]["sum_ns"]) == ("pipe", 5, 50), others
+    assert head["sum_ns"] == 10 * (OBJECTS_MAX + 5), head
+    text = tap.run("report", "--waits", "--percent-limit", "0", cwd=tmp).stdout
+    assert "[all others: pipe]" in text, text[-300:]
+
+
+def who_holds_a_lock_is_believed_of_threads_of_the_same_process(tmp):
+    capture = Maker(cores=1, counters=[17], facts={"objects": "1", "tgid.1": "7", "tgid.2": "9"})
+    for tid in 7, 8, 9:
+        capture.task(tid, "waiter")
+    capture.switch(0, 1000, 7)
+    for i, holder in enumerate((8, 9, 4711, 7, 0)):
+        capture.switch(0, 2000 + 100 * i, 0, blocked=True, state=1, waits_for=(202, FUTEX, 0, holder, 0x1000))
+        capture.switch(0, 2050 + 100 * i, 7)
+    capture.save(os.path.join(tmp, "kbarman.cap"))
+    result = tap.run("query", "--json", "SELECT object_id FROM switches WHERE object = 'futex'", cwd=tmp)
+    found = [row["object_id"] for row in json.loads(result.stdout)]
+    assert found == [8, 0, 0, 0, 0], result
+
+
+def a_stack_of_waiting_ends_with_the_call(tmp):
+    make_objects(tmp)
+    result = convert(tmp, "--to", "folded", "--format", "offcpu")
+    ends = {line.rsplit(" ", 1)[0].rsplit(";", 1)[-1] for line in result.stdout.splitlines()}
+    assert {"fsync", "futex", "read", "clock_nanosleep"} <= ends, result
+
+
 if __name__ == "__main__":
     tap.main(globals())

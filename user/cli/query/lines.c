@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The reports that a query has as tables: the lines that `kbarman report --json` prints. */
 #include <kbarman/latency.h>
+#include <kbarman/waits.h>
 
 #include "cli/query/lines.h"
 #include "cli/report/print.h"
@@ -43,11 +44,25 @@ static int put_latency(struct kb_trace *trace, struct kb_out *out, struct kb_err
 	return kb_out_error(out);
 }
 
+static int put_waits(struct kb_trace *trace, struct kb_out *out, struct kb_error *err)
+{
+	const struct kb_waits *got;
+	int ret = kb_waits_create(&got, trace, NULL, err);
+
+	if (ret < 0)
+		return ret;
+	report_put_waits(got, out);
+	kb_waits_destroy(got);
+	return kb_out_error(out);
+}
+
 int query_make_lines(void *context, enum kb_query_lines which, struct kb_trace *trace,
 		     struct kb_out *out, struct kb_error *err)
 {
 	(void)context;
 	if (which == KB_QUERY_LATENCY)
 		return put_latency(trace, out, err);
+	if (which == KB_QUERY_WAITS)
+		return put_waits(trace, out, err);
 	return put_report(trace, which == KB_QUERY_CALLS, out, err);
 }

@@ -21,7 +21,7 @@
 
 enum {
 	OPTION_READ_COUNTERS = 256, OPTION_MODE, OPTION_CALL_GRAPH, OPTION_MAX_STACK, OPTION_MAX_TASKS,
-	OPTION_OFF_CPU, OPTION_OFF_CPU_MIN, OPTION_BUNDLE, OPTION_NO_BUNDLE, OPTION_ANNOTATE_SOCKET,
+	OPTION_OFF_CPU, OPTION_NO_OBJECTS, OPTION_OFF_CPU_MIN, OPTION_BUNDLE, OPTION_NO_BUNDLE, OPTION_ANNOTATE_SOCKET,
 	OPTION_POLL, OPTION_CHART, OPTION_ROTATE, OPTION_BOOT,
 	OPTION_NO_COMMANDS,
 };
@@ -74,6 +74,8 @@ static const struct cli_option options[] = {
 	  "(default 16384 or 16 a CPU)" },
 	{ OPTION_OFF_CPU, "off-cpu", NULL,
 	  "also record the call chain with which a task leaves its CPU" },
+	{ OPTION_NO_OBJECTS, "no-objects", NULL,
+	  "don't record what tasks wait for: the call, the file, the lock" },
 	{ OPTION_OFF_CPU_MIN, "off-cpu-min", "TIME",
 	  "with --off-cpu: keep the call chains of waits that take TIME or\n"
 	  "longer, as in 1ms; task switches are all kept" },
@@ -215,6 +217,9 @@ static int parse_option(struct record_options *o, int option)
 			cli_fail("--max-tasks %s: not a number from 1 to %u", optarg, TASKS_MAX);
 	case OPTION_OFF_CPU:
 		o->chain_flags |= KBARMAN_CONFIGURE_CHAIN_SWITCH;
+		return 0;
+	case OPTION_NO_OBJECTS:
+		o->no_objects = true;
 		return 0;
 	case OPTION_OFF_CPU_MIN:
 		return cli_take_duration("--off-cpu-min", optarg, KB_NS_PER_S, 1, OFF_CPU_MIN_MAX,

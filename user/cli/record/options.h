@@ -45,7 +45,7 @@ struct record_options {
 	uint64_t off_cpu_min;		/* ns; 0: chains of all waits */
 	unsigned long long max_tasks;	/* 0: the default */
 	uint32_t notes;			/* KB_NOTE_* */
-	bool all, bundle;
+	bool all, bundle, no_objects;
 	bool boot;			/* take over a session that runs already */
 	const struct cli_option *choice;	/* one that says what to record; NULL: none */
 	char **command;			/* NULL: none */

@@ -233,6 +233,8 @@ static int configure(struct recording *rec)
 	if (choose_chains(o, &query) || sources_check(o->sources, &query))
 		return CLI_IMPOSSIBLE;
 	configure.flags |= o->chain_flags;
+	if (!o->no_objects && query.features & KBARMAN_FEATURE_OBJECTS)
+		configure.flags |= KBARMAN_CONFIGURE_OBJECTS;
 	configure.max_stack = (uint32_t)o->max_stack;
 	limit_sample_rate(&sampling, o->events);
 	limit_stack_time(&configure, &sampling, o->events);

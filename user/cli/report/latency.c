@@ -425,8 +425,6 @@ static int print_json(const struct latency *latency)
 
 /* ---- text ---- */
 
-#define PERCENT_LIMIT	0.5
-
 static int print_text(const struct latency *latency)
 {
 	const struct report *report = latency->report;

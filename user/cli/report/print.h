@@ -25,7 +25,7 @@ struct report {
 	const char *metrics;		/* of -M; NULL: none */
 	struct kb_report_metric rows[REPORT_METRICS_MAX];	/* of these, what the capture has */
 	unsigned int nr_metrics;
-	bool latency, irq;		/* these reports instead */
+	bool latency, irq, waits;	/* these reports instead */
 	const char *critical_path;	/* of which task or marks this report instead; NULL: none */
 
 	struct kb_trace *trace;
@@ -36,8 +36,18 @@ struct report {
 	const struct kb_names *names;
 };
 
+#define PERCENT_LIMIT	0.5	/* default of --percent-limit in these reports */
+
 /* Prints the reports of latencies and interrupts. Returns an exit status. */
 int report_latency(struct report *report, bool json);
+
+/* Prints what tasks waited for. Returns an exit status. */
+int report_waits(struct report *report, bool json);
+
+struct kb_waits;
+
+/* The lines of JSON of that report. */
+void report_put_waits(const struct kb_waits *waits, struct kb_out *out);
 
 /* Prints the critical path. Returns an exit status. */
 int report_path(struct report *report, bool json);

@@ -19,7 +19,7 @@
 
 enum {
 	OPTION_CHILDREN = 256, OPTION_PERCENT,
-	OPTION_LINES, OPTION_INLINE, OPTION_COUNTERS, OPTION_IDLE, OPTION_LATENCY, OPTION_IRQ,
+	OPTION_LINES, OPTION_INLINE, OPTION_COUNTERS, OPTION_IDLE, OPTION_LATENCY, OPTION_IRQ, OPTION_WAITS,
 	OPTION_PATH,
 };
 
@@ -48,6 +48,9 @@ static const struct cli_option options[] = {
 	  "capture of 'kbarman record --latency'" },
 	{ OPTION_IRQ, "irq", NULL,
 	  "instead: what interrupts and softirqs took, and what ended idling" },
+	{ OPTION_WAITS, "waits", NULL,
+	  "instead: time off the CPU, by what tasks waited for: the call, the\n"
+	  "file, the lock" },
 	{ OPTION_PATH, "critical-path", "TASK",
 	  "instead: who waited for whom, back from the end of TASK (name or\n"
 	  "number), or between two marks: FROM..UNTIL" },
@@ -281,6 +284,8 @@ static int run(struct report *report, bool json)
 		return report_path(report, json);
 	if (report->latency || report->irq)
 		return report_latency(report, json);
+	if (report->waits)
+		return report_waits(report, json);
 	ret = open_report(report);
 	cli_progress_end();
 	if (!ret)
@@ -337,6 +342,9 @@ int cmd_report(int argc, char **argv)
 		case OPTION_LATENCY:
 			report.latency = true;
 			break;
+		case OPTION_WAITS:
+			report.waits = true;
+			break;
 		case OPTION_PATH:
 			report.critical_path = optarg;
 			break;
@@ -376,6 +384,11 @@ int cmd_report(int argc, char **argv)
 		filters_release(&report.filters);
 		return cli_fail("--critical-path is a report of its own, and goes where waits lead: leave "
 				"out --latency, --irq and options that choose tasks or CPUs");
+	}
+	if (report.waits && (report.critical_path || report.latency || report.irq)) {
+		filters_release(&report.filters);
+		return cli_fail("--waits is a report of its own: leave out --latency, --irq and "
+				"--critical-path");
 	}
 	report.path = cli_input(report.path, argc, argv, CLI_CAPTURE);
 	if (!report.path)

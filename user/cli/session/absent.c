@@ -14,7 +14,7 @@ int absent_leave_out(struct kbarman_configure *configure, uint32_t absent)
 		if (configure->flags & KBARMAN_CONFIGURE_COUNT_SWITCH)
 			return cli_fail("--read-counters switch: the module does not find this kernel's "
 					"tracepoint 'sched_switch': give --read-counters a frequency");
-		configure->flags &= ~KBARMAN_CONFIGURE_CHAIN_SWITCH;
+		configure->flags &= ~(KBARMAN_CONFIGURE_CHAIN_SWITCH | KBARMAN_CONFIGURE_OBJECTS);
 	}
 	for (size_t i = 0; (source = kb_source_word(i)); i++)
 		if (source->tracepoint && configure->sources & absent & source->bit)

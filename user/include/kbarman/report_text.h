@@ -13,6 +13,7 @@
 #include <kbarman/out.h>
 #include <kbarman/path.h>
 #include <kbarman/report.h>
+#include <kbarman/waits.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -68,6 +69,20 @@ int kb_latency_text(const struct kb_latency *latency, struct kb_trace *trace,
  */
 int kb_path_text(const struct kb_path *path, struct kb_trace *trace, const char *capture,
 		 struct kb_out *out, struct kb_error *err);
+
+struct kb_waits_text_options {
+	size_t size;		/* of this struct, as the caller knows it: sizeof() */
+	const char *capture;	/* as above */
+	const char *filter;
+	double percent_limit;	/* rows below this share of all waits are counted only; 0: none */
+};
+
+/*
+ * Write @waits, which are of @trace, to @out and flush @out, as `kbarman report --waits` prints them.
+ * @options may be NULL. Returns what kb_report_text() returns.
+ */
+int kb_waits_text(const struct kb_waits *waits, struct kb_trace *trace,
+		  const struct kb_waits_text_options *options, struct kb_out *out, struct kb_error *err);
 
 #ifdef __cplusplus
 }

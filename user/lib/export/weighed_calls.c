@@ -145,7 +145,7 @@ static int read_waits(struct kb_weighed_calls *stacks, struct kb_trace *trace,
 				    "offcpu takes no event");
 	ret = kb_sched_create(&stacks->sched, kb_trace_header(trace)->max_cores, err);
 	if (!ret)
-		ret = kb_offcpu_create(&stacks->offcpu, trace->tasks, trace->symbolizer,
+		ret = kb_offcpu_create(&stacks->offcpu, trace->barman, trace->tasks, trace->symbolizer,
 				       stacks->sched, err);
 	if (ret)
 		return ret;

@@ -86,6 +86,9 @@ static const struct kind {
 	{ "cpu_time", KB_QUERY_LATENCY,
 	  "cpu first_ns last_ns unknown_ns lost_ns task_ns idle_ns halt_ns softirq_ns irq_ns ipi_ns",
 	  "what each CPU did, to the nanosecond" },
+	{ "waits", KB_QUERY_WAITS, "duration_ns sum_ns objects damaged", "the capture, and the sum of its waits" },
+	{ "waited_for", KB_QUERY_WAITS, "task object call iowait others device object_value pid " STATS,
+	  "what tasks waited for" },
 };
 
 static const struct lines {
@@ -95,6 +98,7 @@ static const struct lines {
 	[KB_QUERY_CALLS] = { "report_call_lines", "those of kbarman report --json -g" },
 	[KB_QUERY_LATENCY] = { "report_latency_lines",
 			       "those of kbarman report --json --latency --irq" },
+	[KB_QUERY_WAITS] = { "report_waits_lines", "those of kbarman report --json --waits" },
 };
 
 #define COLUMNS	"file INTEGER, kind TEXT, line TEXT"

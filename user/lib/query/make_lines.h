@@ -12,9 +12,10 @@ enum kb_query_lines {
 	KB_QUERY_REPORT,	/* those of `report --json` */
 	KB_QUERY_CALLS,		/* with its trees of calls */
 	KB_QUERY_LATENCY,	/* those of `report --latency --irq --json` */
+	KB_QUERY_WAITS,		/* those of `report --waits --json` */
 };
 
-#define KB_QUERY_LINES	3
+#define KB_QUERY_LINES	4
 
 /* Write the lines of @which, of @trace, to @out. Returns 0 or a negative errno and @err. */
 typedef int (*kb_query_make_lines)(void *context, enum kb_query_lines which, struct kb_trace *trace,

@@ -409,8 +409,8 @@ static int create_parts(struct kb_diff_reading *reading, struct kb_error *err)
 		.context = reading,
 	};
 	int ret = kb_sched_create(&reading->sched, reading->header->max_cores, err) ?:
-		  kb_offcpu_create(&reading->offcpu, reading->tasks, reading->symbolizer,
-				   reading->sched, err) ?:
+		  kb_offcpu_create(&reading->offcpu, kb_trace_barman(reading->trace), reading->tasks,
+				   reading->symbolizer, reading->sched, err) ?:
 		  kb_calltree_create(&reading->calls, reading->tasks, err) ?:
 		  kb_tiles_create(&reading->tiles, reading->trace, err);
 

@@ -56,7 +56,8 @@ static int create_tables(struct reading *reading, struct kb_error *err)
 			     (how->children ? KB_SORT_CALLERS : 0), err) ?:
 	       kb_hot_create(&reading->by_tid, tasks, &reading->spots, KB_SORT_TID | apart, err) ?:
 	       kb_sched_create(&reading->sched, reading->header->max_cores, err) ?:
-	       kb_offcpu_create(&reading->offcpu, tasks, reading->symbolizer, reading->sched, err) ?:
+	       kb_offcpu_create(&reading->offcpu, kb_trace_barman(reading->trace), tasks,
+				reading->symbolizer, reading->sched, err) ?:
 	       (how->call_graph ? kb_calltree_create(&reading->tree, tasks, err) : 0);
 }
 

@@ -132,14 +132,15 @@ int64_t kb_calltree_find(struct kb_calltree *tree, const struct kb_event *event,
 	return i;
 }
 
-int64_t kb_calltree_find_text(struct kb_calltree *tree, uint32_t node, const char *text)
+int64_t kb_calltree_find_text(struct kb_calltree *tree, uint32_t node, const char *text,
+			      const char *image)
 {
 	bool is_new;
 	int64_t i = find_child(tree, node, TEXT_KEY | (uintptr_t)text, &is_new);
 
 	if (i >= 0 && is_new) {
 		node_at(tree, i)->name = text;
-		node_at(tree, i)->image_base = "";
+		node_at(tree, i)->image_base = image;
 	}
 	return i;
 }
@@ -171,7 +172,7 @@ int kb_calltree_add(struct kb_calltree *tree, const struct kb_event *event,
 		    struct kb_symbolizer *symbolizer)
 {
 	int64_t i = tree->idle_apart && is_idle(event, symbolizer) ?
-		kb_calltree_find_text(tree, KB_CALLTREE_ROOT, KB_CALLTREE_IDLE) :
+		kb_calltree_find_text(tree, KB_CALLTREE_ROOT, KB_CALLTREE_IDLE, "") :
 		kb_calltree_find(tree, event, event->task_id, symbolizer);
 
 	if (i < 0)

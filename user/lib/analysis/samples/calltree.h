@@ -35,12 +35,13 @@ int kb_calltree_add(struct kb_calltree *tree, const struct kb_event *event,
 /*
  * The two steps of adding a sample. The first finds the node of the innermost frame of @event,
  * a sample with a PC or a task switch, below the name of @task_id. The second finds the child
- * called @text of a node; @text must live as long as the tree and be the same pointer for the
+ * called @text of a node, with @image for its image. Both must live as long as the tree and @text be the same pointer for the
  * same child. Both return -ENOMEM.
  */
 int64_t kb_calltree_find(struct kb_calltree *tree, const struct kb_event *event,
 			 uint32_t task_id, struct kb_symbolizer *symbolizer);
-int64_t kb_calltree_find_text(struct kb_calltree *tree, uint32_t node, const char *text);
+int64_t kb_calltree_find_text(struct kb_calltree *tree, uint32_t node, const char *text,
+			      const char *image);
 
 /* Add one sample of @weight to node @i. */
 void kb_calltree_weigh(struct kb_calltree *tree, uint32_t i, uint64_t weight);

@@ -9,9 +9,11 @@
 
 #include "analysis/samples/offcpu.h"
 #include "base/heap.h"
+#include "format/call_names.h"
 
 struct kb_offcpu {
 	struct kb_symbolizer *symbolizer;
+	const char *machine;
 	struct kb_sched *sched;
 	struct kb_calltree *tree;
 	bool (*wanted)(void *context, const struct kb_wait *wait);
@@ -65,9 +67,9 @@ static void take_wait(void *context, const struct kb_wait *wait)
 	remember(wait->asleep ? &offcpu->sleeps : &offcpu->longest, wait);
 }
 
-int kb_offcpu_create(struct kb_offcpu **out, const struct kb_tasks *tasks,
-		     struct kb_symbolizer *symbolizer, struct kb_sched *sched,
-		     struct kb_error *err)
+int kb_offcpu_create(struct kb_offcpu **out, const struct kb_barman *barman,
+		     const struct kb_tasks *tasks, struct kb_symbolizer *symbolizer,
+		     struct kb_sched *sched, struct kb_error *err)
 {
 	struct kb_offcpu *offcpu = calloc(1, sizeof(*offcpu));
 	int ret;
@@ -75,6 +77,7 @@ int kb_offcpu_create(struct kb_offcpu **out, const struct kb_tasks *tasks,
 	if (!offcpu)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	offcpu->symbolizer = symbolizer;
+	offcpu->machine = kb_barman_fact(barman, "machine");
 	ret = kb_calltree_create(&offcpu->tree, tasks, err);
 	if (ret) {
 		free(offcpu);
@@ -102,6 +105,20 @@ void kb_offcpu_filter(struct kb_offcpu *offcpu,
 	offcpu->context = context;
 }
 
+#define OBJECT_IMAGE	"[syscall]"	/* in place of the image of a function */
+
+static const char *object_text(const struct kb_offcpu *offcpu, const struct kb_event *event)
+{
+	const bool iowait = event->task_switch.object_flags & KB_OBJECT_IOWAIT;
+	const char *name;
+
+	if (event->task_switch.object == KB_OBJECT_NO_CALL)
+		return iowait ? "[page from a disk]" : "[in no system call]";
+	name = kb_call_name(offcpu->machine, event->task_switch.object_flags & KB_OBJECT_COMPAT,
+			    event->task_switch.call);
+	return name ?: "[another system call]";
+}
+
 int kb_offcpu_switch(struct kb_offcpu *offcpu, const struct kb_event *event,
 		     const struct kb_slice *slice)
 {
@@ -110,11 +127,13 @@ int kb_offcpu_switch(struct kb_offcpu *offcpu, const struct kb_event *event,
 
 	if ((!blocked && slice->how != KB_END_PREEMPTED) || !slice->has_task || !slice->task_id)
 		return 0;
-	offcpu->has_chains |= event->task_switch.nr_chain;
+	offcpu->has_chains |= event->task_switch.nr_chain || event->task_switch.object;
 	node = kb_calltree_find(offcpu->tree, event, slice->task_id, offcpu->symbolizer);
-	if (node >= 0 && !event->task_switch.nr_chain)
+	if (node >= 0 && event->task_switch.object)
+		node = kb_calltree_find_text(offcpu->tree, node, object_text(offcpu, event), OBJECT_IMAGE);
+	else if (node >= 0 && !event->task_switch.nr_chain)
 		node = kb_calltree_find_text(offcpu->tree, node,
-					     blocked ? "[blocked]" : "[preempted]");
+					     blocked ? "[blocked]" : "[preempted]", "");
 	if (node < 0)
 		return node;
 	kb_sched_mark(offcpu->sched, slice->task_id, node, event->timestamp);

@@ -18,9 +18,9 @@
 struct kb_offcpu;
 
 /* Listens to @sched. All parameters must live until kb_offcpu_destroy(). */
-int kb_offcpu_create(struct kb_offcpu **out, const struct kb_tasks *tasks,
-		     struct kb_symbolizer *symbolizer, struct kb_sched *sched,
-		     struct kb_error *err);
+int kb_offcpu_create(struct kb_offcpu **out, const struct kb_barman *barman,
+		     const struct kb_tasks *tasks, struct kb_symbolizer *symbolizer,
+		     struct kb_sched *sched, struct kb_error *err);
 void kb_offcpu_destroy(struct kb_offcpu *offcpu);
 
 /* Call it before the first switch: count only waits for which @wanted returns true. */

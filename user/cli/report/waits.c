@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+/* kbarman report --waits: what tasks waited for. The JSON is complete. */
+#include <string.h>
+#include <unistd.h>
+
+#include <kbarman/event.h>
+#include <kbarman/out.h>
+#include <kbarman/report_text.h>
+
+#include "base/text/json.h"
+#include "cli/base/cli.h"
+#include "cli/base/sandbox.h"
+#include "cli/report/print.h"
+
+static void put_row(struct kb_json *json, const struct kb_waits_row *row)
+{
+	const char *object = kb_object_name(row->object);
+
+	kb_json_begin(json, "waited_for");
+	kb_json_string(json, "task", row->task);
+	kb_json_string(json, "object", object ?: row->object ? "other" : "none");
+	if (row->call)
+		kb_json_string(json, "call", row->call);
+	kb_json_bool(json, "iowait", row->iowait);
+	if (row->others)
+		kb_json_bool(json, "others", true);
+	if ((row->object == KB_OBJECT_FILE || row->object == KB_OBJECT_DEVICE) && !row->others)
+		kb_json_u64(json, "device", row->device);
+	if (row->object >= KB_OBJECT_FILE && !row->others)
+		kb_json_u64(json, "object_value", row->value);
+	if (row->object == KB_OBJECT_FUTEX && !row->others)
+		kb_json_u64(json, "pid", row->pid);
+	kb_json_u64(json, "waits", row->stats.count);
+	kb_json_u64(json, "sum_ns", row->stats.sum_ns);
+	kb_json_u64(json, "median_ns", row->stats.median_ns);
+	kb_json_u64(json, "p99_ns", row->stats.p99_ns);
+	kb_json_u64(json, "max_ns", row->stats.max_ns);
+	kb_json_end(json);
+}
+
+void report_put_waits(const struct kb_waits *waits, struct kb_out *out)
+{
+	struct kb_json json = { .out = out };
+
+	kb_json_begin(&json, "waits");
+	kb_json_u64(&json, "duration_ns", waits->duration_ns);
+	kb_json_u64(&json, "sum_ns", waits->sum_ns);
+	kb_json_bool(&json, "objects", waits->has_objects);
+	kb_json_bool(&json, "damaged", waits->damaged);
+	kb_json_end(&json);
+	for (uint32_t i = 0; i < waits->nr; i++)
+		put_row(&json, &waits->rows[i]);
+}
+
+static int print_json(const struct kb_waits *waits)
+{
+	struct kb_out *out;
+	int ret = kb_out_fd(&out, STDOUT_FILENO);
+
+	if (ret)
+		return ret;
+	report_put_waits(waits, out);
+	ret = kb_out_flush(out);
+	kb_out_destroy(out);
+	return ret;
+}
+
+static int print_text(const struct report *report, const struct kb_waits *waits)
+{
+	const struct kb_waits_text_options how = {
+		.size = sizeof(how),
+		.capture = report->path,
+		.filter = report->filters.text,
+		.percent_limit = report->text.has_percent_limit ? report->text.percent_limit :
+				 PERCENT_LIMIT,
+	};
+	struct kb_out *out;
+	int ret = kb_out_fd(&out, STDOUT_FILENO);
+
+	if (ret)
+		return ret;
+	ret = kb_waits_text(waits, report->trace, &how, out, NULL);
+	kb_out_destroy(out);
+	return ret;
+}
+
+int report_waits(struct report *report, bool json)
+{
+	const struct kb_trace_options options = { .size = sizeof(options), .symbols = &report->symbols };
+	const struct kb_waits_options how = { .size = sizeof(how), .filter = report->how.filter };
+	const struct kb_waits *waits;
+	struct kb_error err = { 0 };
+	int ret;
+
+	cli_progress(NULL, false);
+	cli_sandbox_reading(report->path);
+	if (kb_trace_open(&report->trace, report->path, &options, &err))
+		return cli_fail_error(&err);
+	if (filters_check(&report->filters, report->trace, report->path))
+		return CLI_IMPOSSIBLE;
+	ret = kb_waits_create(&waits, report->trace, &how, &err);
+	cli_progress_end();
+	if (ret < 0)
+		return cli_fail_error(&err);
+	if (ret)
+		cli_warn("%s", kb_error_text(&err));
+	ret = json ? print_json(waits) : print_text(report, waits);
+	if (ret)
+		ret = cli_fail("can't write standard output: %s", strerror(-ret));
+	else
+		ret = waits->damaged ? CLI_DAMAGED : CLI_OK;
+	kb_waits_destroy(waits);
+	return ret;
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One walk: the switch at which a task blocks gets the number of its row, which comes back with the wait
+ * when that is over. Memory use grows with tasks and objects, not with records.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <kbarman/names.h>
+#include <kbarman/waits.h>
+
+#include "analysis/facts/name_ids.h"
+#include "analysis/time/histogram.h"
+#include "analysis/time/sched.h"
+#include "analysis/trace/wanted.h"
+#include "base/options.h"
+#include "base/table.h"
+
+#define KEY_WORDS	3
+#define OBJECTS_MAX	65536U		/* then one row for all others of a task and kind */
+#define OTHERS		(1ULL << 32)	/* in the second word of the key of such a row */
+
+struct waits {
+	struct kb_waits shown;		/* the results; the first member */
+	struct kb_waits_options how;
+	struct kb_wanted wanted;
+	struct kb_trace *trace;
+	struct kb_names *names;
+	struct kb_name_ids comms;
+	struct kb_sched *sched;
+	struct kb_table table;		/* key, then struct tally */
+	struct kb_waits_row *rows;
+	int ended;			/* what the last step of the walk said */
+	int error;			/* of a wait that ended */
+};
+
+struct tally {
+	struct kb_waits_row row;
+	struct kb_histogram times;
+};
+
+static int no_memory(struct kb_error *err)
+{
+	return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+}
+
+static struct tally *tally_of(const struct waits *waits, uint32_t i)
+{
+	return (struct tally *)((uint64_t *)kb_table_row(&waits->table, i) + KEY_WORDS);
+}
+
+static bool is_file(uint8_t object)
+{
+	return object == KB_OBJECT_FILE || object == KB_OBJECT_DEVICE;
+}
+
+/* Whether the number of the object says which one it is. */
+static bool has_identity(uint8_t object)
+{
+	return object >= KB_OBJECT_FILE && object <= KB_OBJECT_FUTEX;
+}
+
+static struct kb_waits_row make_row(struct waits *waits, const struct kb_event *event, uint32_t task_id,
+				    const char *task)
+{
+	struct kb_waits_row row = {
+		.task = task,
+		.object = event->task_switch.object,
+		.iowait = event->task_switch.object && event->task_switch.object_flags & KB_OBJECT_IOWAIT,
+		.call = kb_names_call(waits->names, event),
+	};
+	struct kb_task_hit hit;
+
+	if (has_identity(row.object))
+		row.value = event->task_switch.object_value;
+	if (is_file(row.object))
+		row.device = event->task_switch.object_id;
+	if (row.object == KB_OBJECT_FUTEX) {
+		kb_tasks_find(waits->comms.tasks, task_id, event->timestamp, &hit);
+		row.pid = hit.tgid;
+	}
+	return row;
+}
+
+/* The task of @slice begins to wait. */
+static int begin_wait(struct waits *waits, const struct kb_event *event, const struct kb_slice *slice)
+{
+	const struct kb_name_id *comm = kb_name_ids_find(&waits->comms, slice->task_id, event->timestamp);
+	struct kb_waits_row row;
+	uint64_t key[KEY_WORDS];
+	uint32_t number;
+
+	if (!comm)
+		return -ENOMEM;
+	row = make_row(waits, event, slice->task_id, comm->name);
+	waits->shown.has_objects |= row.object != KB_OBJECT_NONE;
+	key[0] = (uint64_t)comm->id << 32 | (is_file(row.object) ? row.device : row.pid);
+	key[1] = row.object | (uint64_t)row.iowait << 8 |
+		 (uint64_t)(row.object ? event->task_switch.call : 0) << 16;
+	key[2] = row.value;
+	if (waits->table.nr >= OBJECTS_MAX && !kb_table_find(&waits->table, key)) {
+		row = (struct kb_waits_row){ .task = row.task, .object = row.object, .others = true };
+		key[0] = (uint64_t)comm->id << 32;
+		key[1] = row.object | OTHERS;
+		key[2] = 0;
+	}
+	number = kb_table_number(&waits->table, key, kb_table_hash(&waits->table, key));
+	if (number == KB_TABLE_NONE)
+		return -ENOMEM;
+	tally_of(waits, number)->row = row;
+	kb_sched_mark(waits->sched, slice->task_id, number + 1, event->timestamp);
+	return 0;
+}
+
+static void take_wait(void *context, const struct kb_wait *wait)
+{
+	struct waits *waits = context;
+
+	if (!wait->mark || !wait->blocked || !kb_wanted_wait(&waits->wanted, wait))
+		return;
+	if (kb_histogram_add(&tally_of(waits, wait->mark - 1)->times, wait->ns))
+		waits->error = -ENOMEM;
+}
+
+static int add_record(struct waits *waits, const struct kb_walk *walk)
+{
+	const struct kb_event *event = &walk->event;
+	int ret = 0;
+
+	for (unsigned int i = 0; i < walk->nr_slices && !ret; i++) {
+		const struct kb_slice *slice = &walk->slices[i];
+
+		ret = kb_sched_add(waits->sched, slice, event->timestamp);
+		if (!ret && event->type == KB_EVENT_TASK_SWITCH && slice->how == KB_END_BLOCKED &&
+		    slice->has_task && slice->task_id)
+			ret = begin_wait(waits, event, slice);
+	}
+	return ret ?: waits->error;
+}
+
+static int read_all(struct waits *waits, struct kb_error *err)
+{
+	const struct kb_walk *walk;
+	struct kb_slice slice;
+	uint64_t last = 0;
+	int ret = 0;
+
+	while (!ret && (waits->ended = kb_trace_next(waits->trace, &walk, err)) > 0) {
+		last = walk->event.timestamp;
+		ret = add_record(waits, walk);
+	}
+	while (!ret && kb_trace_end(waits->trace, &slice))
+		ret = kb_sched_add(waits->sched, &slice, last) ?: waits->error;
+	return ret || waits->ended == -ENOMEM ? no_memory(err) : 0;
+}
+
+static int prepare(struct waits *waits, struct kb_error *err)
+{
+	const struct kb_tasks *tasks = kb_trace_tasks(waits->trace, err);
+
+	waits->names = tasks ? kb_trace_names(waits->trace, err) : NULL;
+	if (!waits->names)
+		return -ENOMEM;
+	kb_name_ids_init(&waits->comms, tasks);
+	kb_sched_on_wait(waits->sched, take_wait, waits);
+	return kb_trace_rewind(waits->trace, err) ?:
+	       kb_wanted_init(&waits->wanted, waits->trace, waits->how.filter, err);
+}
+
+/* ---- the results ---- */
+
+static int compare(const void *left, const void *right)
+{
+	const struct kb_waits_row *a = left, *b = right;
+	int order;
+
+	if (a->stats.sum_ns != b->stats.sum_ns)
+		return a->stats.sum_ns > b->stats.sum_ns ? -1 : 1;
+	order = strcmp(a->task, b->task);
+	if (!order)
+		order = (a->object > b->object) - (a->object < b->object);
+	if (!order)
+		order = strcmp(a->call ?: "", b->call ?: "");
+	return order ?: (a->value > b->value) - (a->value < b->value);
+}
+
+static int finish(struct waits *waits, struct kb_error *err)
+{
+	struct kb_waits *shown = &waits->shown;
+	const struct kb_error *first;
+
+	waits->rows = calloc((size_t)waits->table.nr + 1, sizeof(*waits->rows));
+	if (!waits->rows)
+		return no_memory(err);
+	for (uint32_t i = 0; i < waits->table.nr; i++) {
+		const struct tally *tally = tally_of(waits, i);
+		struct kb_waits_row *row = &waits->rows[shown->nr];
+
+		if (!tally->times.count)
+			continue;
+		*row = tally->row;
+		row->stats = (struct kb_latency_stats){
+			.count = tally->times.count, .sum_ns = tally->times.sum, .max_ns = tally->times.max,
+			.median_ns = kb_histogram_quantile(&tally->times, 50),
+			.p99_ns = kb_histogram_quantile(&tally->times, 99),
+		};
+		shown->sum_ns += row->stats.sum_ns;
+		shown->nr++;
+	}
+	qsort(waits->rows, shown->nr, sizeof(*waits->rows), compare);
+	shown->rows = waits->rows;
+	shown->duration_ns = kb_trace_duration(waits->trace);
+	shown->damaged = waits->ended < 0;
+	if (!shown->damaged && kb_barman_damage(kb_trace_barman(waits->trace), &first)) {
+		shown->damaged = true;
+		if (err)
+			*err = *first;
+	}
+	return 0;
+}
+
+static void destroy(struct waits *waits)
+{
+	for (uint32_t i = 0; i < waits->table.nr; i++)
+		kb_histogram_release(&tally_of(waits, i)->times);
+	kb_table_release(&waits->table);
+	kb_name_ids_release(&waits->comms);
+	kb_sched_destroy(waits->sched);
+	free(waits->rows);
+	free(waits);
+}
+
+int kb_waits_create(const struct kb_waits **out, struct kb_trace *trace,
+		    const struct kb_waits_options *options, struct kb_error *err)
+{
+	struct waits *waits = calloc(1, sizeof(*waits));
+	int ret;
+
+	if (!waits)
+		return no_memory(err);
+	waits->trace = trace;
+	kb_table_init(&waits->table, KEY_WORDS * sizeof(uint64_t) + sizeof(struct tally), KEY_WORDS);
+	ret = KB_OPTIONS(&waits->how, options, err) ?:
+	      kb_sched_create(&waits->sched, kb_trace_header(trace)->max_cores, err) ?:
+	      prepare(waits, err) ?: read_all(waits, err) ?: finish(waits, err);
+	if (ret) {
+		destroy(waits);
+		return ret;
+	}
+	*out = &waits->shown;
+	return waits->shown.damaged;
+}
+
+void kb_waits_destroy(const struct kb_waits *waits)
+{
+	if (waits)
+		destroy((struct waits *)waits);	/* NOLINT: it is its first member */
+}

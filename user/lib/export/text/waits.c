@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+/* What tasks waited for, for people. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <kbarman/report_text.h>
+
+#include "base/options.h"
+#include "base/percent.h"
+#include "export/text/latency_put.h"
+
+static void put_device(const struct latency_text *text, const struct kb_waits_row *row)
+{
+	text_printf(&text->put, " %" PRIu32 ":%" PRIu32, row->device >> 20, row->device & 0xfffff);
+}
+
+static void put_object(const struct latency_text *text, const struct kb_waits_row *row)
+{
+	const char *kind = kb_object_name(row->object);
+
+	if (row->others) {
+		text_printf(&text->put, "  [all others: %s]\n", kind ?: "unknown");
+		return;
+	}
+	text_printf(&text->put, "  %s", row->call ?: row->object == KB_OBJECT_NO_CALL ? "[in no call]" :
+		    row->object ? "[another call]" : "[unknown]");
+	switch (row->object) {
+	case KB_OBJECT_FILE:
+		text_printf(&text->put, " file");
+		put_device(text, row);
+		text_printf(&text->put, " inode %" PRIu64, row->value);
+		break;
+	case KB_OBJECT_DEVICE:
+		text_printf(&text->put, " device");
+		put_device(text, row);
+		break;
+	case KB_OBJECT_PIPE:
+	case KB_OBJECT_SOCKET:
+	case KB_OBJECT_ANON:
+		text_printf(&text->put, " %s %" PRIu64, kind, row->value);
+		break;
+	case KB_OBJECT_FUTEX:
+		text_printf(&text->put, " 0x%" PRIx64 " of process %" PRIu32, row->value, row->pid);
+		break;
+	}
+	if (row->iowait)
+		text_printf(&text->put, " (disk)");
+	text_printf(&text->put, "\n");
+}
+
+static void put_head(const struct latency_text *text, const struct kb_waits *waits, const char *capture)
+{
+	if (capture) {
+		text_printf(&text->put, "# capture  : ");
+		text_put(&text->put, capture, 0);
+		text_printf(&text->put, "\n");
+	}
+	text_printf(&text->put, "# recorded : %.6f s\n# waits    : %.6f ms\n", (double)waits->duration_ns / 1e9,
+		    text_ms(waits->sum_ns));
+	text_put_damage(&text->put, waits->damaged);
+	if (!waits->has_objects && waits->nr)
+		text_printf(&text->put, "#            the capture does not say what tasks waited for: 'kbarman "
+			    "record' does, where the module can\n");
+	text_put_only(&text->put, text->put.options.filter);
+}
+
+int kb_waits_text(const struct kb_waits *waits, struct kb_trace *trace,
+		  const struct kb_waits_text_options *options, struct kb_out *out, struct kb_error *err)
+{
+	struct latency_text text = {
+		.put = { .out = out, .trace = trace, .tasks = kb_trace_tasks(trace, NULL) },
+		.trace = trace,
+	};
+	struct kb_waits_text_options how;
+	int ret = KB_OPTIONS(&how, options, err);
+	uint32_t i;
+
+	if (ret)
+		return ret;
+	text.put.options.filter = how.filter;
+	text.options.percent_limit = how.percent_limit;
+	put_head(&text, waits, how.capture);
+	text_put_chosen(&text.put, "Waits by what they were for (times in us)", false);
+	text_printf(&text.put, "#    Sum (ms)   Share     Waits      Median         p99     Longest  Task"
+			       "              Waited for\n#\n");
+	for (i = 0; i < waits->nr; i++) {
+		const struct kb_waits_row *row = &waits->rows[i];
+
+		if (kb_percent(row->stats.sum_ns, waits->sum_ns) < how.percent_limit)
+			break;
+		text_printf(&text.put, "%13.3f", text_ms(row->stats.sum_ns));
+		text_put_share(&text.put, row->stats.sum_ns, waits->sum_ns, 7);
+		text_printf(&text.put, "  %8" PRIu64 "  %10.3f  %10.3f  %10.3f  ", row->stats.count,
+			    latency_us(row->stats.median_ns), latency_us(row->stats.p99_ns),
+			    latency_us(row->stats.max_ns));
+		text_put(&text.put, row->task, 16);
+		put_object(&text, row);
+	}
+	latency_put_rest(&text, waits->nr - i, "object");
+	ret = kb_out_flush(out);
+	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "can't write the report: %s", strerror(-ret)) : 0;
+}
