@@ -75,6 +75,13 @@ empty_probe_off() { rmmod empty_probe; }
 kbarman_on() { hold ./hold_kbarman sched; }
 kbarman_off() { release kbarman; }
 
+# What tasks wait for is told beside the switch alone, with workloads that wait.
+off_object_on() { hold ./hold_kbarman sched; }
+off_object_off() { release; }
+
+kbarman_object_on() { hold ./hold_kbarman objects; }
+kbarman_object_off() { release kbarman_object; }
+
 bpf_ringbuf_on() { hold ./hold_bpf; }
 bpf_ringbuf_off() { release bpf_ringbuf; }
 
@@ -208,6 +215,10 @@ perf_sample_dwarf_64k_off() {
 # ---- workloads, on one CPU. Programs are in memory: no waiting for files that are on the host.
 
 yield() { ./measure yield 60000; }
+wait_call() { ./measure wait-call 30000; }
+wait_pipe() { ./measure wait-pipe 30000; }
+wait_socket() { ./measure wait-socket 30000; }
+wait_futex() { ./measure wait-futex 30000; }
 pipe() { ./measure run root perf bench -f simple sched pipe -l 60000 | tail -n 1; }
 pipe_warm() { ./measure warm root perf bench -f simple sched pipe -l 50000; }
 # With so little room in a socket a writer soon waits for its reader.
@@ -256,12 +267,14 @@ count() {
 		[ ! "$keep" ] || cat /proc/kallsyms >"$here/kallsyms.$tracer"
 		case $tracer in
 		*_sample*) these=sample ;;
+		*_object) these=${keep:+$workloads} these=${these:-yield wait_call wait_pipe wait_socket wait_futex} ;;
 		*_usual | *_wake) these=$usual_workloads ;;
 		*) these=$workloads ;;
 		esac
 		# 4 MiB are filled once: a ring that overwrites has more to do than an empty one
 		case $tracer in
 		*_sample*) query sample_warm >/dev/null ;;
+		*_object) ./measure fill 80000 >/dev/null ;;
 		off* | empty* | bpf_ringbuf*) ;;
 		# the other task of a pair that gives way is not woken
 		*_wake) pipe_warm >/dev/null ;;
@@ -390,7 +403,7 @@ record() {
 record_with_off() { "$@"; }
 file_of_off() { :; }
 
-record_with_kbarman() { ./kbarman record -a -F 0 -o kbarman.cap -- "$@"; }
+record_with_kbarman() { ./kbarman record -a -F 0 --no-objects -o kbarman.cap -- "$@"; }
 file_of_kbarman() { echo kbarman.cap; }
 lost_of_kbarman() { ./kbarman info kbarman.cap | awk '$1 == "lost" { print $2 }'; }
 

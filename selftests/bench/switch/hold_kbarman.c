@@ -4,6 +4,7 @@
  * records and the bytes that were written.
  *
  *	hold_kbarman sched		switches only
+ *	hold_kbarman objects		switches, with what tasks wait for
  *	hold_kbarman wake		wakeups only
  *	hold_kbarman usual		what `kbarman record` asks for
  *	hold_kbarman NAME NS		a sample each NS nanoseconds: plain, fp or stack, with
@@ -27,6 +28,7 @@ static const struct recording {
 	uint32_t sources, flags;
 } recordings[] = {
 	{ "sched", KBARMAN_SOURCE_SCHED, 0 },
+	{ "objects", KBARMAN_SOURCE_SCHED, KBARMAN_CONFIGURE_OBJECTS },
 	{ "wake", KBARMAN_SOURCE_WAKE, 0 },
 	{ "usual", KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE | KBARMAN_SOURCE_MAPS, 0 },
 	{ "plain", KBARMAN_SOURCE_PMU | KBARMAN_SOURCE_MAPS, 0 },

@@ -9,19 +9,26 @@
  *	measure warm ROOT COMMAND...	the same, without marks
  *	measure whole COMMAND...	a command, with all that runs beside it, as ordinary
  *					tasks run
+ *	measure wait-KIND TIMES		two threads on one CPU, each waiting for the other: KIND is call
+ *					(poll), pipe, socket or futex
  *	measure sleep TIMES NS		two switches every NS: to idle and back
  *	measure sample NS ROOT COMMAND...	the same; prints how many periods of NS it took
  *	measure sample_warm NS ROOT COMMAND...	the same, without marks
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <spawn.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -103,16 +110,23 @@ static void be_undisturbed(void)
 		die("SCHED_FIFO");
 }
 
-static unsigned long long yield(unsigned long times, bool marked)
+static void take_first_cpu(void)
 {
-	unsigned long long before;
 	cpu_set_t first;
-	pthread_t other;
 
 	CPU_ZERO(&first);
 	CPU_SET(0, &first);
-	if (sched_setaffinity(0, sizeof(first), &first) ||
-	    pthread_create(&other, NULL, give_way, NULL))
+	if (sched_setaffinity(0, sizeof(first), &first))
+		die("the first CPU");
+}
+
+static unsigned long long yield(unsigned long times, bool marked)
+{
+	unsigned long long before;
+	pthread_t other;
+
+	take_first_cpu();
+	if (pthread_create(&other, NULL, give_way, NULL))
 		die("yield");
 	while (!running)
 		sched_yield();
@@ -125,6 +139,118 @@ static unsigned long long yield(unsigned long times, bool marked)
 		MARK(MARK_END);
 	before = switches() - before;
 	over = true;
+	pthread_join(other, NULL);
+	return before;
+}
+
+/* ---- two threads, each of which waits until the other one has waited ---- */
+
+enum { US, THEM };
+
+/* What each of them waits for: a byte at the first descriptor, or the lock, as glibc's mutex has it. */
+static struct side {
+	int ends[2];
+	struct {
+		_Atomic uint32_t lock;
+		uint32_t count, owner, users, kind;
+	} mutex;
+} sides[2];
+
+static void give_byte(struct side *side)
+{
+	if (write(side->ends[1], "", 1) != 1)
+		die("write");
+}
+
+static void take_byte(struct side *side)
+{
+	char byte;
+
+	if (read(side->ends[0], &byte, 1) != 1)
+		die("read");
+}
+
+static void take_polled_byte(struct side *side)
+{
+	struct pollfd wanted = { .fd = side->ends[0], .events = POLLIN };
+
+	if (poll(&wanted, 1, -1) != 1)
+		die("poll");
+	take_byte(side);
+}
+
+static void give_lock(struct side *side)
+{
+	side->mutex.lock = 0;
+	syscall(SYS_futex, &side->mutex, FUTEX_WAKE_PRIVATE, 1);
+}
+
+static void take_lock(struct side *side)
+{
+	while (side->mutex.lock)
+		syscall(SYS_futex, &side->mutex, FUTEX_WAIT_PRIVATE, 2, NULL);
+	side->mutex.lock = 2;
+}
+
+static const struct way {
+	const char *name;
+	void (*give)(struct side *side), (*take)(struct side *side);
+} ways[] = {
+	{ "wait-call", give_byte, take_polled_byte },
+	{ "wait-pipe", give_byte, take_byte },
+	{ "wait-socket", give_byte, take_byte },
+	{ "wait-futex", give_lock, take_lock },
+};
+
+static const struct way *find_way(const char *name)
+{
+	for (const struct way *way = ways; way < ways + sizeof(ways) / sizeof(ways[0]); way++)
+		if (!strcmp(way->name, name))
+			return way;
+	return NULL;
+}
+
+static void *answer(void *data)
+{
+	const struct way *way = data;
+
+	sides[US].mutex.owner = gettid();
+	for (;;) {
+		way->take(&sides[THEM]);
+		if (over)
+			return NULL;
+		way->give(&sides[US]);
+	}
+}
+
+static unsigned long long wait_for_each_other(const struct way *way, unsigned long times)
+{
+	bool sockets = !strcmp(way->name, "wait-socket");
+	unsigned long long before;
+	pthread_t other;
+
+	take_first_cpu();
+	for (struct side *side = sides; side < sides + 2; side++) {
+		if (sockets ? socketpair(AF_UNIX, SOCK_STREAM, 0, side->ends) : pipe(side->ends))
+			die(way->name);
+		side->mutex.lock = 2;
+		side->mutex.users = 1;
+	}
+	sides[THEM].mutex.owner = gettid();
+	if (pthread_create(&other, NULL, answer, (void *)way))
+		die(way->name);
+	way->give(&sides[THEM]);
+	way->take(&sides[US]);
+	before = switches();
+	MARK(MARK_BEGIN);
+	while (times--) {
+		way->give(&sides[THEM]);
+		way->take(&sides[US]);
+	}
+	MARK(MARK_END);
+	before = switches() - before;
+	over = true;
+	way->give(&sides[THEM]);
 	pthread_join(other, NULL);
 	return before;
 }
@@ -210,6 +336,8 @@ int main(int argc, char **argv)
 	be_undisturbed();
 	if (argc == 3 && (!strcmp(argv[1], "yield") || !strcmp(argv[1], "fill"))) {
 		count = yield(strtoul(argv[2], NULL, 0), argv[1][0] == 'y');
+	} else if (argc == 3 && find_way(argv[1])) {
+		count = wait_for_each_other(find_way(argv[1]), strtoul(argv[2], NULL, 0));
 	} else if (argc > 3 && !strcmp(argv[1], "run")) {
 		count = run_switches(argv[2], argv + 3);
 	} else if (argc > 3 && !strcmp(argv[1], "warm")) {
@@ -218,8 +346,9 @@ int main(int argc, char **argv)
 	} else if (argc > 4 && !strncmp(argv[1], "sample", 6)) {
 		count = run_periods(strtoul(argv[2], NULL, 0), argv[3], argv + 4, !argv[1][6]);
 	} else {
-		fprintf(stderr, "usage: measure yield TIMES | fill TIMES | run ROOT COMMAND... |\n"
-				"       warm ROOT COMMAND... | whole COMMAND... | sleep TIMES NS |\n"
+		fprintf(stderr, "usage: measure yield TIMES | fill TIMES | wait-KIND TIMES |\n"
+				"       run ROOT COMMAND... | warm ROOT COMMAND... |\n"
+				"       whole COMMAND... | sleep TIMES NS |\n"
 				"       sample NS ROOT COMMAND... | sample_warm NS ROOT COMMAND...\n");
 		return 2;
 	}
