@@ -1033,6 +1033,8 @@ int main(int argc, char **argv)
 {
 	unsigned long wanted = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
 	const char *path = getenv("CORPUS");
+	unsigned long told = 10000;	/* the number of calls at which it says how far it is */
+	time_t begin = time(NULL);
 	struct program program;
 	unsigned int i;
 
@@ -1052,6 +1054,10 @@ int main(int argc, char **argv)
 		corpus_read(path);
 	told_begin(&nr_calls);
 	while (nr_calls < wanted && !fault && !told_to_end) {
+		if (nr_calls >= told) {
+			tap_note("%lu calls after %ld s", nr_calls, (long)(time(NULL) - begin));
+			told += 10000;
+		}
 		new_program(&program);
 		run(&program);
 		if (covered_more())
