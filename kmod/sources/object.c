@@ -100,6 +100,8 @@ struct kbarman_object kbarman_object_here(const struct kbarman_session *session)
 	first = kbarman_call_argument(regs, 0);
 	if (in_compat_syscall()) {
 		flags |= BM_KBARMAN_OBJECT_COMPAT;
+	} else if (!current->mm) {
+		/* It exits: of what it had there is the call alone. */
 	} else if (call == __NR_futex) {
 		holder = session->peeks || kbarman_user_of(current_cred()) == session->who.user ?
 			 holder_of(first, kbarman_call_argument(regs, 1), kbarman_call_argument(regs, 2)) : 0;

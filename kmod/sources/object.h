@@ -46,12 +46,15 @@ extern const u8 kbarman_file_kinds[16];	/* by the upper bits of i_mode */
 
 /*
  * Workers of io_uring and vhost have registers of whoever began them. Programs that the kernel starts
- * have none, nor memory, before they are there.
+ * have none, nor memory, before they are there. Tasks that exit lose their memory, then their files, and
+ * keep their registers; in @prev_state TASK_DEAD they wait for nothing.
  */
-static __always_inline bool kbarman_has_object(void)
+static __always_inline bool kbarman_has_object(unsigned int prev_state)
 {
-	return !(current->flags & (PF_KTHREAD | PF_EXITING | KBARMAN_PF_IO_WORKER |
-				   KBARMAN_PF_USER_WORKER)) && current->mm;
+	if (current->flags & (PF_KTHREAD | KBARMAN_PF_IO_WORKER | KBARMAN_PF_USER_WORKER))
+		return false;
+	return likely(current->mm) || (current->flags & PF_EXITING && !(prev_state & TASK_DEAD) &&
+				       user_mode(task_pt_regs(current)));
 }
 
 /* The number of the call; -1: the task is in none. */
@@ -144,7 +147,8 @@ static __always_inline bool kbarman_object_short(const struct kbarman_session *s
 	struct pt_regs *regs = task_pt_regs(current);
 	unsigned int call = kbarman_call(regs);
 
-	if (unlikely(call >= KBARMAN_CALLS || kbarman_call_is_compat() || current->in_iowait))
+	if (unlikely(!current->mm || call >= KBARMAN_CALLS || kbarman_call_is_compat() ||
+		     current->in_iowait))
 		return false;
 	if (kbarman_waits_for[call] == KBARMAN_WAITS) {
 		*object = kbarman_object(BM_KBARMAN_OBJECT_CALL, 0, call, kbarman_call_argument(regs, 0),

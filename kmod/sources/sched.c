@@ -62,7 +62,7 @@ static __always_inline void sched_switch_any(void *data, bool preempt, struct ta
 /* The task has blocked, and says what it waits for. */
 static __always_inline bool sched_has_object(bool preempt, unsigned int prev_state)
 {
-	return prev_state && !preempt && kbarman_has_object();
+	return prev_state && !preempt && kbarman_has_object(prev_state);
 }
 
 static __always_inline void sched_record_object(struct kbarman_cpu *here, struct task_struct *next,

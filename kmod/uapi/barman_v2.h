@@ -456,7 +456,7 @@ struct bm_kbarman_stack {
 /*
  * What the previous task of a switch waits for, if BM_TASK_SWITCH_OBJECT is set: the last 16 bytes of
  * the block, behind a chain that may have no address. Tasks of programs have one whenever they block,
- * if kbarman.objects=1 says so; io_uring's workers, and tasks that exit, have none.
+ * if kbarman.objects=1 says so; io_uring's workers have none. Of a task that exits there is the call alone.
  */
 enum bm_kbarman_object_kind {
 	BM_KBARMAN_OBJECT_CALL		= 1,	/* in system call `call`: id and value are the first

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -327,6 +328,36 @@ TEST_F(objects, a_task_in_no_call_says_where_its_code_was)
 			found += object->value - (uintptr_t)spin < 64;
 	}
 	EXPECT_LE(ROUNDS / 5 - 2, found);
+}
+
+/* The first process of a PID namespace waits in its exit for those that are still there. */
+TEST_F(objects, a_task_that_exits_says_in_which_call)
+{
+	const struct bm_kbarman_object *object;
+	const union record *r;
+	unsigned int found = 0;
+	uint32_t from = 0;
+	struct walk walk;
+	pid_t first;
+
+	ASSERT_EQ(0, start(self->fd));
+	first = syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, NULL);
+	ASSERT_LE(0, first);
+	if (!first) {
+		pin(0);
+		if (!fork())
+			pause();
+		_exit(0);
+	}
+	ASSERT_EQ(first, waitpid(first, NULL, 0));
+	ASSERT_EQ(0, stop(self->fd));
+	walk = walk_begin(map_cpu(self->fd, 0));
+	for (; (r = walk_next(&walk)); from = r->task_switch.task_id) {
+		object = walk_object(&walk, r);
+		found += object && from == (uint32_t)first && object->call == SYS_exit_group &&
+			 object->kind == BM_KBARMAN_OBJECT_CALL;
+	}
+	EXPECT_LT(0, found);
 }
 
 /* ---- what may be asked for ---- */
