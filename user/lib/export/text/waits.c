@@ -65,6 +65,51 @@ static void put_head(const struct latency_text *text, const struct kb_waits *wai
 	text_put_only(&text->put, text->put.options.filter);
 }
 
+/* Programs say what they wait for; the kernel's own tasks do not, and wait for work most of the time. */
+static bool is_of_the_kernel(const struct kb_waits *waits, const struct kb_waits_row *row)
+{
+	return waits->has_objects && row->object == KB_OBJECT_NONE;
+}
+
+static void put_row(const struct latency_text *text, const struct kb_waits_row *row, uint64_t sum)
+{
+	text_printf(&text->put, "%13.3f", text_ms(row->stats.sum_ns));
+	text_put_share(&text->put, row->stats.sum_ns, sum, 7);
+	text_printf(&text->put, "  %8" PRIu64 "  %10.3f  %10.3f  %10.3f  ", row->stats.count,
+		    latency_us(row->stats.median_ns), latency_us(row->stats.p99_ns),
+		    latency_us(row->stats.max_ns));
+	text_put(&text->put, row->task, 16);
+	put_object(text, row);
+}
+
+static void put_rows(const struct latency_text *text, const struct kb_waits *waits)
+{
+	uint64_t kernel_ns = 0, kernel = 0, sum;
+	uint32_t rest = 0;
+
+	for (uint32_t i = 0; i < waits->nr; i++) {
+		if (!is_of_the_kernel(waits, &waits->rows[i]))
+			continue;
+		kernel_ns += waits->rows[i].stats.sum_ns;
+		kernel += waits->rows[i].stats.count;
+	}
+	sum = waits->sum_ns - kernel_ns;
+	for (uint32_t i = 0; i < waits->nr; i++) {
+		const struct kb_waits_row *row = &waits->rows[i];
+
+		if (is_of_the_kernel(waits, row))
+			continue;
+		if (kb_percent(row->stats.sum_ns, sum) < text->options.percent_limit)
+			rest++;
+		else
+			put_row(text, row, sum);
+	}
+	latency_put_rest(text, rest, "object");
+	if (kernel)
+		text_printf(&text->put, "# Left out: %" PRIu64 " waits of the kernel's own tasks, %.3f ms\n", kernel,
+			    text_ms(kernel_ns));
+}
+
 int kb_waits_text(const struct kb_waits *waits, struct kb_trace *trace,
 		  const struct kb_waits_text_options *options, struct kb_out *out, struct kb_error *err)
 {
@@ -74,7 +119,6 @@ int kb_waits_text(const struct kb_waits *waits, struct kb_trace *trace,
 	};
 	struct kb_waits_text_options how;
 	int ret = KB_OPTIONS(&how, options, err);
-	uint32_t i;
 
 	if (ret)
 		return ret;
@@ -84,20 +128,7 @@ int kb_waits_text(const struct kb_waits *waits, struct kb_trace *trace,
 	text_put_chosen(&text.put, "Waits by what they were for (times in us)", false);
 	text_printf(&text.put, "#    Sum (ms)   Share     Waits      Median         p99     Longest  Task"
 			       "              Waited for\n#\n");
-	for (i = 0; i < waits->nr; i++) {
-		const struct kb_waits_row *row = &waits->rows[i];
-
-		if (kb_percent(row->stats.sum_ns, waits->sum_ns) < how.percent_limit)
-			break;
-		text_printf(&text.put, "%13.3f", text_ms(row->stats.sum_ns));
-		text_put_share(&text.put, row->stats.sum_ns, waits->sum_ns, 7);
-		text_printf(&text.put, "  %8" PRIu64 "  %10.3f  %10.3f  %10.3f  ", row->stats.count,
-			    latency_us(row->stats.median_ns), latency_us(row->stats.p99_ns),
-			    latency_us(row->stats.max_ns));
-		text_put(&text.put, row->task, 16);
-		put_object(&text, row);
-	}
-	latency_put_rest(&text, waits->nr - i, "object");
+	put_rows(&text, waits);
 	ret = kb_out_flush(out);
 	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "can't write the report: %s", strerror(-ret)) : 0;
 }
