@@ -6,14 +6,35 @@
 
 #include "maps/code_bounds.h"
 
-static void bound_write(struct kbarman_bound *bound, const struct mm_struct *mm,
-			const struct kbarman_range *ranges)
+/* The place of @mm in @row; KBARMAN_BOUNDS_PLACES: there is none. */
+static unsigned int row_find(const struct kbarman_bounds_row *row, const struct mm_struct *mm)
 {
 	unsigned int i;
 
+	for (i = 0; i < KBARMAN_BOUNDS_PLACES; i++)
+		if (READ_ONCE(row->mm[i]) == mm)
+			break;
+	return i;
+}
+
+/* The place of @mm, or a free one, or another's. */
+static unsigned int row_place(const struct kbarman_bounds_row *row, const struct mm_struct *mm)
+{
+	unsigned int i = row_find(row, mm);
+
+	if (i == KBARMAN_BOUNDS_PLACES)
+		i = row_find(row, NULL);
+	return i % KBARMAN_BOUNDS_PLACES;
+}
+
+static void row_write(struct kbarman_bounds_row *row, unsigned int i, const struct mm_struct *mm,
+		      const struct kbarman_range *ranges)
+{
+	struct kbarman_bound *bound = &row->of[i];
+
 	WRITE_ONCE(bound->sequence, bound->sequence + 1);
 	smp_wmb();	/* [1] */
-	WRITE_ONCE(bound->mm, mm);
+	WRITE_ONCE(row->mm[i], mm);
 	for (i = 0; i < KBARMAN_LIBRARY_RANGES; i++) {
 		WRITE_ONCE(bound->ranges[i].low, ranges[i].low);
 		WRITE_ONCE(bound->ranges[i].span, ranges[i].span);
@@ -62,14 +83,15 @@ static unsigned int ranges_merge(struct kbarman_range *ranges, unsigned int nr, 
 void kbarman_code_bounds_include(struct kbarman_code_bounds *bounds, const struct mm_struct *mm,
 				 unsigned long start, unsigned long end)
 {
-	struct kbarman_bound *bound = &bounds->of[hash_ptr(mm, KBARMAN_BOUNDS_BITS)];
+	struct kbarman_bounds_row *row = &bounds->rows[hash_ptr(mm, KBARMAN_BOUNDS_BITS)];
+	unsigned int place = row_place(row, mm), nr = 0, before;
 	struct kbarman_range ranges[KBARMAN_LIBRARY_RANGES + 1] = { };
-	unsigned int nr = 0, before;
+	const struct kbarman_bound *bound = &row->of[place];
 
 	/* The program has a range of its own. */
 	if (start < mm->end_code && end > mm->start_code)
 		return;
-	while (bound->mm == mm && nr < KBARMAN_LIBRARY_RANGES && bound->ranges[nr].span) {
+	while (row->mm[place] == mm && nr < KBARMAN_LIBRARY_RANGES && bound->ranges[nr].span) {
 		ranges[nr] = bound->ranges[nr];
 		nr++;
 	}
@@ -78,27 +100,33 @@ void kbarman_code_bounds_include(struct kbarman_code_bounds *bounds, const struc
 		before = nr;
 		nr = ranges_merge(ranges, nr, nr > KBARMAN_LIBRARY_RANGES);
 	} while (nr < before);
-	bound_write(bound, mm, ranges);
+	row_write(row, place, mm, ranges);
 }
 
 void kbarman_code_bounds_forget(struct kbarman_code_bounds *bounds, const struct mm_struct *mm)
 {
-	struct kbarman_bound *bound = &bounds->of[hash_ptr(mm, KBARMAN_BOUNDS_BITS)];
+	struct kbarman_bounds_row *row = &bounds->rows[hash_ptr(mm, KBARMAN_BOUNDS_BITS)];
 	const struct kbarman_range none[KBARMAN_LIBRARY_RANGES] = { };
+	unsigned int place = row_find(row, mm);
 
-	if (bound->mm == mm)
-		bound_write(bound, NULL, none);
+	if (place < KBARMAN_BOUNDS_PLACES)
+		row_write(row, place, NULL, none);
 }
 
 bool kbarman_code_bounds_find(const struct kbarman_code_bounds *bounds,
 			      const struct mm_struct *mm, struct kbarman_range *ranges)
 {
-	const struct kbarman_bound *bound = &bounds->of[hash_ptr(mm, KBARMAN_BOUNDS_BITS)];
-	u32 sequence = READ_ONCE(bound->sequence);
-	unsigned int i;
+	const struct kbarman_bounds_row *row = &bounds->rows[hash_ptr(mm, KBARMAN_BOUNDS_BITS)];
+	unsigned int i, place = row_find(row, mm);
+	const struct kbarman_bound *bound;
+	u32 sequence;
 
+	if (place == KBARMAN_BOUNDS_PLACES)
+		return false;
+	bound = &row->of[place];
+	sequence = READ_ONCE(bound->sequence);
 	smp_rmb();	/* pairs with [2] */
-	if (sequence & 1 || READ_ONCE(bound->mm) != mm)
+	if (sequence & 1 || READ_ONCE(row->mm[place]) != mm)
 		return false;
 	for (i = 0; i < KBARMAN_LIBRARY_RANGES; i++) {
 		ranges[i].low = READ_ONCE(bound->ranges[i].low);

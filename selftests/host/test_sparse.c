@@ -354,6 +354,26 @@ static void the_libraries_are_a_few_ranges(void)
 	tap_ok(!kbarman_code_bounds_find(&bounds, &mm, found), "what_was_forgotten_is_unknown");
 }
 
+/* None takes the place of another for good: each was looked at once only. */
+static void address_spaces_of_one_hash_keep_their_libraries(void)
+{
+	static struct mm_struct all[64 << KBARMAN_BOUNDS_BITS];
+	const struct mm_struct *same[KBARMAN_BOUNDS_PLACES];
+	unsigned int i, nr = 0, kept = 0;
+
+	for (i = 0; i < ARRAY_SIZE(all) && nr < ARRAY_SIZE(same); i++)
+		if (hash_ptr(&all[i], KBARMAN_BOUNDS_BITS) == hash_ptr(&all[0], KBARMAN_BOUNDS_BITS))
+			same[nr++] = &all[i];
+	for (i = 0; i < nr; i++)
+		kbarman_code_bounds_include(&bounds, same[i], 0x1000 * i, 0x1000 * (i + 1));
+	for (i = 0; i < nr; i++) {
+		kept += bounds_are(same[i], (struct kbarman_range [KBARMAN_LIBRARY_RANGES]) {
+			{ 0x1000 * i, 0x1000 } });
+		kbarman_code_bounds_forget(&bounds, same[i]);
+	}
+	tap_is(kept, ARRAY_SIZE(same), "address_spaces_of_one_hash_keep_their_libraries");
+}
+
 /* Which of four words of a stack at @stack are kept: bits. */
 static u64 map_of_four(const struct kbarman_sparse_ranges *ranges, unsigned long stack,
 		       unsigned long span, const u64 *words)
@@ -407,5 +427,6 @@ int main(void)
 		what_unwinding_needs_is_kept();
 	}
 	the_libraries_are_a_few_ranges();
+	address_spaces_of_one_hash_keep_their_libraries();
 	return tap_done();
 }
