@@ -187,7 +187,6 @@ def a_disk_that_others_fill_costs_the_oldest_captures(tmp):
 
 def a_signal_writes_a_capture_with_its_reason(tmp):
     watcher = Watcher(tmp, "--trigger", "signal:USR2", "--after", "100ms")
-    time.sleep(0.3)
     watcher.child.send_signal(signal.SIGUSR2)
     watcher.wait_for("signal:USR2: the signal USR2 came")
     said = watcher.end()
@@ -195,14 +194,27 @@ def a_signal_writes_a_capture_with_its_reason(tmp):
     assert NAME.fullmatch(os.path.basename(path))[1] == "signal"
     moment, = moments(path)
     assert moment["expression"] == "signal:USR2" and moment["reason"] == "the signal USR2 came"
-    capture, records = check(path)
-    assert records[0][2] < moment["timestamp"] < records[-1][2]
-    assert records[-1][2] - moment["timestamp"] > 90e6, "it does not end 100 ms behind the moment"
-    facts = capture.facts()
+    facts = check(path)[0].facts()
     assert facts["name"] == os.path.basename(path) and facts["trigger"] == "1", facts
     assert "1 capture of 1 moment; 0 more" in said
     for verb in "report", "check", "dump", "script":
         assert tap.run(verb, path).returncode == 0, verb
+
+
+def a_capture_ends_behind_its_moment(tmp):
+    # the device writes nothing while it has no CPU: on a busy machine for some time in front of the end
+    for after in 0.1, 1, 10:
+        watcher = Watcher(tmp, "--trigger", "signal:USR2", "--after", f"{after}s")
+        watcher.child.send_signal(signal.SIGUSR2)
+        watcher.wait_for("the signal USR2 came")
+        watcher.end()
+        path, = captures(tmp)
+        moment, = moments(path)
+        behind = check(path)[1][-1][2] - moment["timestamp"]
+        if behind > 0.9e9 * after:
+            return
+        shutil.rmtree(os.path.join(tmp, "kbarman.triggers"))
+    raise AssertionError(behind)
 
 
 def a_capture_begins_before_its_moment(tmp):
