@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/mutex.h>
+#include <linux/rwsem.h>
 #include <asm/unistd.h>
 
 #include "capture/users.h"
 #include "sources/object.h"
 #include "uapi/kbarman.h"
+
+#ifdef CONFIG_DETECT_HUNG_TASK_BLOCKER
+#include <linux/hung_task.h>
+#else
+#define BLOCKER_TYPE_MASK	3UL
+#endif
 
 /*
  * Whether the registers say if the task is in a system call. On arm they do not say it of a call whose
@@ -57,6 +65,12 @@ const u8 kbarman_file_kinds[16] = {
 	[13 ... 15] = BM_KBARMAN_OBJECT_ANON,
 };
 
+/* Whether the session's owner may know who holds a lock for which the current task waits. */
+static bool tells_holder(const struct kbarman_session *session)
+{
+	return session->peeks || kbarman_user_of(current_cred()) == session->who.user;
+}
+
 /* ---- futexes ---- */
 
 /* The number in the first PID namespace of the thread that has @number in the task's; 0: it is not there. */
@@ -86,6 +100,55 @@ static u32 holder_of(unsigned long address, unsigned int operation, unsigned int
 	return thread_of(word & FUTEX_TID_MASK);
 }
 
+/* ---- locks of Linux ---- */
+
+#if defined(CONFIG_DETECT_HUNG_TASK_BLOCKER) && !defined(CONFIG_PREEMPT_RT)
+static_assert(BM_KBARMAN_OBJECT_MUTEX + BLOCKER_TYPE_MUTEX == BM_KBARMAN_OBJECT_MUTEX &&
+	      BM_KBARMAN_OBJECT_MUTEX + BLOCKER_TYPE_SEM == BM_KBARMAN_OBJECT_SEMAPHORE &&
+	      BM_KBARMAN_OBJECT_MUTEX + BLOCKER_TYPE_RWSEM_READER == BM_KBARMAN_OBJECT_RWSEM_READ &&
+	      BM_KBARMAN_OBJECT_MUTEX + BLOCKER_TYPE_RWSEM_WRITER == BM_KBARMAN_OBJECT_RWSEM_WRITE);
+
+#define OWNER_FLAGS	7UL	/* lower bits of an owner, which Linux keeps to itself */
+#define OWNER_READS	1UL	/* ... of an rwsem: who reads may have left */
+
+/* The task can't be freed here: it had the lock a moment ago, and RCU frees tasks. */
+static u32 lock_holder(void *lock, u8 kind)
+{
+	unsigned long owner = 0;
+	const struct task_struct *task;
+
+	if (kind == BM_KBARMAN_OBJECT_MUTEX)
+		owner = atomic_long_read(&((struct mutex *)lock)->owner);
+	else if (kind != BM_KBARMAN_OBJECT_SEMAPHORE)
+		owner = atomic_long_read(&((struct rw_semaphore *)lock)->owner);
+	if (kind != BM_KBARMAN_OBJECT_MUTEX && owner & OWNER_READS)
+		return 0;
+	task = (const struct task_struct *)(owner & ~OWNER_FLAGS);
+	return task ? task->pid : 0;
+}
+#else
+static u32 lock_holder(void *lock, u8 kind)
+{
+	return 0;
+}
+#endif
+
+static struct kbarman_object object_of_lock(const struct kbarman_session *session, u8 flags, int call)
+{
+	unsigned long blocker = kbarman_blocker();
+	u8 kind = BM_KBARMAN_OBJECT_MUTEX + (blocker & BLOCKER_TYPE_MASK);
+	void *lock = (void *)(blocker & ~BLOCKER_TYPE_MASK);
+
+	if (call < 0) {
+		flags |= BM_KBARMAN_OBJECT_OUTSIDE;
+		call = 0;
+	} else if (in_compat_syscall()) {
+		flags |= BM_KBARMAN_OBJECT_COMPAT;
+	}
+	return kbarman_object(kind, flags, call, tells_holder(session) ? lock_holder(lock, kind) : 0,
+			      session->kernel_addresses ? (unsigned long)lock : 0);
+}
+
 struct kbarman_object kbarman_object_here(const struct kbarman_session *session)
 {
 	struct pt_regs *regs = task_pt_regs(current);
@@ -93,8 +156,9 @@ struct kbarman_object kbarman_object_here(const struct kbarman_session *session)
 	struct kbarman_object object;
 	int call = kbarman_object_features ? kbarman_call(regs) : -1;
 	unsigned long first;
-	u32 holder;
 
+	if (kbarman_blocker())
+		return object_of_lock(session, flags, call);
 	if (call < 0)
 		return kbarman_object(BM_KBARMAN_OBJECT_NO_CALL, flags, 0, 0, instruction_pointer(regs));
 	first = kbarman_call_argument(regs, 0);
@@ -103,9 +167,10 @@ struct kbarman_object kbarman_object_here(const struct kbarman_session *session)
 	} else if (!current->mm) {
 		/* It exits: of what it had there is the call alone. */
 	} else if (call == __NR_futex) {
-		holder = session->peeks || kbarman_user_of(current_cred()) == session->who.user ?
-			 holder_of(first, kbarman_call_argument(regs, 1), kbarman_call_argument(regs, 2)) : 0;
-		return kbarman_object(BM_KBARMAN_OBJECT_FUTEX, flags, call, holder, first);
+		return kbarman_object(BM_KBARMAN_OBJECT_FUTEX, flags, call,
+				      tells_holder(session) ?
+				      holder_of(first, kbarman_call_argument(regs, 1),
+						kbarman_call_argument(regs, 2)) : 0, first);
 	} else if (call < KBARMAN_CALLS && kbarman_waits_for[call] == FILE &&
 		   kbarman_object_of_file(call, flags, first, &object)) {
 		return object;

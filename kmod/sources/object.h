@@ -98,6 +98,17 @@ static __always_inline u8 kbarman_object_flags(void)
 	return current->in_iowait ? BM_KBARMAN_OBJECT_IOWAIT : 0;
 }
 
+/* The lock of Linux for which the task waits, and its type in the lower bits; 0: none, or it is not told. */
+static __always_inline unsigned long kbarman_blocker(void)
+{
+	/* PREEMPT_RT has other locks. */
+#if defined(CONFIG_DETECT_HUNG_TASK_BLOCKER) && !defined(CONFIG_PREEMPT_RT)
+	return current->blocker;
+#else
+	return 0;
+#endif
+}
+
 /* Of descriptor @fd. False: it has no file any more. */
 static __always_inline bool kbarman_object_of_file(u16 call, u8 flags, unsigned int fd,
 						   struct kbarman_object *object)
@@ -148,7 +159,7 @@ static __always_inline bool kbarman_object_short(const struct kbarman_session *s
 	unsigned int call = kbarman_call(regs);
 
 	if (unlikely(!current->mm || call >= KBARMAN_CALLS || kbarman_call_is_compat() ||
-		     current->in_iowait))
+		     current->in_iowait || kbarman_blocker()))
 		return false;
 	if (kbarman_waits_for[call] == KBARMAN_WAITS) {
 		*object = kbarman_object(BM_KBARMAN_OBJECT_CALL, 0, call, kbarman_call_argument(regs, 0),

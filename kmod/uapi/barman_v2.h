@@ -474,11 +474,22 @@ enum bm_kbarman_object_kind {
 						 * what stands there if it is glibc's mutex; 0: not
 						 * known. Nothing has checked it: believe it if that
 						 * is a thread of the same process */
+	/*
+	 * A lock of Linux, where it tells (6.16), in a call or, with BM_KBARMAN_OBJECT_OUTSIDE, in none.
+	 * value: its address; 0: the session's owner lacked CAP_SYSLOG. id: the thread that has the mutex,
+	 * or the rwsem to write; 0: not known.
+	 */
+	BM_KBARMAN_OBJECT_MUTEX		= 9,
+	BM_KBARMAN_OBJECT_SEMAPHORE	= 10,
+	BM_KBARMAN_OBJECT_RWSEM_READ	= 11,	/* to read */
+	BM_KBARMAN_OBJECT_RWSEM_WRITE	= 12,
 };
 
 #define BM_KBARMAN_OBJECT_IOWAIT	0x01	/* Linux says that it waits for a disk */
 #define BM_KBARMAN_OBJECT_COMPAT	0x02	/* `call` is a number of the machine's other kind of
 						 * programs: those of 32 bits on a 64-bit kernel */
+#define BM_KBARMAN_OBJECT_OUTSIDE	0x04	/* of a lock of Linux: the task is in no call, and
+						 * `call` is 0 */
 
 struct bm_kbarman_object {
 	__u16 call;			/* number of the machine's system call */

@@ -260,12 +260,13 @@ def counters_have_columns_on_request(tmp):
 
 # ---- what they were for
 
-CALL, NO_CALL, FILE, _, PIPE, _, _, FUTEX = range(1, 9)
-IOWAIT, COMPAT = 1, 2
+CALL, NO_CALL, FILE, _, PIPE, _, _, FUTEX, MUTEX, _, _, RWSEM_WRITE = range(1, 13)
+IOWAIT, COMPAT, OUTSIDE = 1, 2, 4
 FOR = [((0, PIPE, 0, 5, 4711), 1000), ((74, FILE, IOWAIT, 8 << 20 | 1, 12), 3000),
        ((202, FUTEX, 0, 8, 0x7f001000), 2000), ((230, CALL, 0, 1, 0), 500),
        ((0, NO_CALL, IOWAIT, 0, 0x401000), 100), ((7, CALL, COMPAT, 0, 0), 50),
-       ((0, 99, 0, 0, 0), 30), (None, 20)]
+       ((0, 99, 0, 0, 0), 30), (None, 20), ((1, RWSEM_WRITE, 0, 8, 0xffff888001000000), 400),
+       ((0, MUTEX, OUTSIDE, 9, 0), 300)]
 
 
 def make_objects(directory, repeat=2, **facts):
@@ -296,9 +297,11 @@ def rows_say_what_tasks_waited_for(tmp):
                  ("futex", "futex", False, None, 0x7f001000, 7, 2, 4000),
                  ("pipe", "read", False, None, 4711, None, 2, 2000),
                  ("call", "clock_nanosleep", False, None, None, None, 2, 1000),
+                 ("rwsem_write", "write", False, None, 0xffff888001000000, None, 2, 800),
+                 ("mutex", None, False, None, None, None, 2, 600),
                  ("no_call", None, True, None, None, None, 2, 200),
                  ("call", None, False, None, None, None, 2, 100),
-                 ("other", "read", False, None, 0, None, 2, 60),
+                 ("other", "read", False, None, None, None, 2, 60),
                  ("none", None, False, None, None, None, 2, 40)], found
     assert all(row["task"] == "waiter" and row["max_ns"] == row["sum_ns"] // 2 for row in found), found
 
@@ -308,6 +311,7 @@ def people_read_what_tasks_waited_for(tmp):
     text = tap.run("report", "--waits", "--percent-limit", "0", cwd=tmp).stdout
     for part in ("fsync file 8:1 inode 12 (disk)", "futex 0x7f001000 of process 7", "read pipe 4711",
                  "clock_nanosleep", "[in no call] (disk)", "[another call]",
+                 "write Linux's rwsem_write 0xffff888001000000", "[in no call] Linux's mutex\n",
                  "# Left out: 2 waits of the kernel's own tasks, 0.000 ms"):
         assert part in text, (part, text)
     assert "[unknown]" not in text, text

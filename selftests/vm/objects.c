@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 
 #include "kselftest_harness.h"
@@ -330,25 +331,48 @@ TEST_F(objects, a_task_in_no_call_says_where_its_code_was)
 	EXPECT_LE(ROUNDS / 5 - 2, found);
 }
 
-/* The first process of a PID namespace waits in its exit for those that are still there. */
+/* Put a child into the PID namespace of @first, let that one exit, and take the child when it waits. */
+static void outlive(pid_t first, int go)
+{
+	char path[64];
+	pid_t child;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", first);
+	if (setns(open(path, O_RDONLY), CLONE_NEWPID))
+		lost("no PID namespace");
+	child = fork();
+	if (!child)
+		pause();
+	if (write(go, "", 1) != 1)
+		lost("no write to a pipe");
+	while (call_of(first) != SYS_exit_group)
+		usleep(100);
+	waitpid(child, NULL, 0);
+	_exit(0);
+}
+
+/* The first process of a PID namespace waits in its exit until all others are gone. */
 TEST_F(objects, a_task_that_exits_says_in_which_call)
 {
 	const struct bm_kbarman_object *object;
-	const union record *r;
 	unsigned int found = 0;
+	const union record *r;
+	pid_t first, other;
 	uint32_t from = 0;
 	struct walk walk;
-	pid_t first;
+	char byte;
 
 	ASSERT_EQ(0, start(self->fd));
 	first = syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, NULL);
 	ASSERT_LE(0, first);
 	if (!first) {
 		pin(0);
-		if (!fork())
-			pause();
-		_exit(0);
+		_exit(read(ends[0], &byte, 1) != 1);
 	}
+	other = fork();
+	if (!other)
+		outlive(first, ends[1]);
+	ASSERT_EQ(other, waitpid(other, NULL, 0));
 	ASSERT_EQ(first, waitpid(first, NULL, 0));
 	ASSERT_EQ(0, stop(self->fd));
 	walk = walk_begin(map_cpu(self->fd, 0));
@@ -358,6 +382,179 @@ TEST_F(objects, a_task_that_exits_says_in_which_call)
 			 object->kind == BM_KBARMAN_OBJECT_CALL;
 	}
 	EXPECT_LT(0, found);
+}
+
+/* ---- locks of Linux ---- */
+
+#define WRITTEN	(8 << 20)	/* bytes at once, for which a lock is held */
+
+/* Write to the file at @path, or if that is NULL to @fd, whose position has a lock of its own. */
+static void write_to(const char *path, int fd, size_t bytes, unsigned int times)
+{
+	char *from = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	pin(0);
+	if (path)
+		fd = open(path, O_RDWR);
+	while (times--) {
+		if (lseek(fd, 0, SEEK_SET) || write(fd, from, bytes) != (ssize_t)bytes)
+			lost("no write to a file in memory");
+		if (bytes == 1)
+			usleep(1000);
+	}
+	_exit(0);
+}
+
+struct writers {
+	pid_t holder, waiter;		/* the numbers of programs that have ended */
+};
+
+/* Two programs on CPU 0 have written to one file. */
+static struct writers write_beside(bool same)
+{
+	int memory = syscall(SYS_memfd_create, "lock", 0), fd;
+	struct writers writers;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), memory);
+	fd = open(path, O_RDWR);
+	writers.holder = fork();
+	if (!writers.holder)
+		write_to(same ? NULL : path, fd, WRITTEN, ~0U);
+	writers.waiter = fork();
+	if (!writers.waiter)
+		write_to(same ? NULL : path, fd, 1, ROUNDS);
+	if (waitpid(writers.waiter, NULL, 0) != writers.waiter)
+		lost("no program");
+	kill(writers.holder, SIGKILL);
+	waitpid(writers.holder, NULL, 0);
+	close(memory);
+	close(fd);
+	return writers;
+}
+
+struct locks {
+	unsigned int nr, held, wrong, addresses;
+};
+
+/* Of the waiter's waits for a lock of that kind: how many say who holds it, another holder, an address. */
+static struct locks find_locks(int fd, const struct writers *writers, uint8_t kind)
+{
+	struct walk walk = walk_begin(map_cpu(fd, 0));
+	const struct bm_kbarman_object *object;
+	struct locks locks = { 0 };
+	const union record *r;
+	uint32_t from = 0;
+
+	for (; (r = walk_next(&walk)); from = r->task_switch.task_id) {
+		object = walk_object(&walk, r);
+		if (!object || from != (uint32_t)writers->waiter || object->kind != kind)
+			continue;
+		locks.nr++;
+		locks.held += object->id == (uint32_t)writers->holder;
+		locks.wrong += object->id && object->id != (uint32_t)writers->holder;
+		locks.addresses += object->value != 0;
+	}
+	return locks;
+}
+
+/* Since Linux 6.16; PREEMPT_RT has other locks. */
+static bool linux_tells_locks(void)
+{
+	unsigned int major = 0, minor = 0;
+	struct utsname name;
+
+	uname(&name);
+	sscanf(name.release, "%u.%u", &major, &minor);
+	return (major > 6 || (major == 6 && minor >= 16)) && !strstr(name.version, "PREEMPT_RT");
+}
+
+FIXTURE_VARIANT(objects_locks) {
+	bool same;
+	uint8_t kind;
+};
+
+FIXTURE(objects_locks)
+{
+	int fd;
+};
+
+FIXTURE_SETUP(objects_locks)
+{
+	self->fd = device_open_free();
+	if (!(query(self->fd).features & KBARMAN_FEATURE_OBJECTS))
+		skip_test();
+}
+
+FIXTURE_TEARDOWN(objects_locks)
+{
+	close(self->fd);
+}
+
+FIXTURE_VARIANT_ADD(objects_locks, position) { true, BM_KBARMAN_OBJECT_MUTEX };
+FIXTURE_VARIANT_ADD(objects_locks, inode) { false, BM_KBARMAN_OBJECT_RWSEM_WRITE };
+
+static struct kbarman_configure with_objects(void)
+{
+	return (struct kbarman_configure){ .sources = KBARMAN_SOURCE_SCHED,
+					   .flags = KBARMAN_CONFIGURE_OBJECTS };
+}
+
+TEST_F(objects_locks, who_waits_for_a_lock_of_linux_says_who_holds_it)
+{
+	struct writers writers;
+	struct locks locks;
+
+	if (!linux_tells_locks())
+		SKIP(return, "this kernel does not tell for which lock of its own a task waits");
+	ASSERT_EQ(0, configure(self->fd, with_objects()));
+	ASSERT_EQ(0, start(self->fd));
+	writers = write_beside(variant->same);
+	ASSERT_EQ(0, stop(self->fd));
+	locks = find_locks(self->fd, &writers, variant->kind);
+	EXPECT_LT(0, locks.held);
+	EXPECT_EQ(0, locks.wrong);
+	EXPECT_EQ(locks.nr, locks.addresses);
+	TH_LOG("%u waits, %u with a holder", locks.nr, locks.held);
+}
+
+/* A root without rights to others' memory records what those of the machine's root wait for. */
+static int start_with_perfmon_alone(int begun)
+{
+	int fd;
+
+	keep_only(CAPABILITY(CAP_PERFMON));
+	fd = device_open();
+	if (configure(fd, with_objects()) || start(fd) || write(begun, "", 1) != 1)
+		lost("no recording");
+	return fd;
+}
+
+TEST_F(objects_locks, neither_holder_nor_address_without_rights)
+{
+	int begun[2], go_on[2], status, fd;
+	struct writers writers;
+	struct locks locks;
+	pid_t child;
+	char byte;
+
+	if (!linux_tells_locks())
+		SKIP(return, "this kernel does not tell for which lock of its own a task waits");
+	ASSERT_EQ(0, pipe(begun));
+	ASSERT_EQ(0, pipe(go_on));
+	child = fork();
+	if (!child) {
+		fd = start_with_perfmon_alone(begun[1]);
+		if (read(go_on[0], &writers, sizeof(writers)) != sizeof(writers) || stop(fd))
+			lost("no recording");
+		locks = find_locks(fd, &writers, variant->kind);
+		_exit(!locks.nr + 2 * (locks.held || locks.wrong) + 4 * !!locks.addresses);
+	}
+	ASSERT_EQ(1, read(begun[0], &byte, 1));
+	writers = write_beside(variant->same);
+	ASSERT_EQ(sizeof(writers), write(go_on[1], &writers, sizeof(writers)));
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
 }
 
 /* ---- what may be asked for ---- */
@@ -392,24 +589,9 @@ TEST_F(asked, no_switch_has_an_object_unless_asked)
 		EXPECT_EQ(NULL, walk_object(&walk, r));
 }
 
-/* A root without rights to others' memory records what those of the machine's root wait for. */
-static void record_with_perfmon_alone(int go_on, int begun)
-{
-	char byte;
-	int fd;
-
-	keep_only(CAPABILITY(CAP_PERFMON));
-	fd = device_open();
-	if (configure(fd, (struct kbarman_configure){ .sources = KBARMAN_SOURCE_SCHED,
-						      .flags = KBARMAN_CONFIGURE_OBJECTS }) ||
-	    start(fd) || write(begun, "", 1) != 1 || read(go_on, &byte, 1) != 1 || stop(fd))
-		lost("no recording");
-	exit(waited_for_mutex(fd, 0) != ROUNDS / 5);
-}
-
 TEST_F(asked, who_holds_a_lock_of_others_is_not_told)
 {
-	int begun[2], go_on[2], status;
+	int begun[2], go_on[2], status, fd;
 	pid_t child;
 	char byte;
 
@@ -418,8 +600,12 @@ TEST_F(asked, who_holds_a_lock_of_others_is_not_told)
 	ASSERT_EQ(0, pipe(begun));
 	ASSERT_EQ(0, pipe(go_on));
 	child = fork();
-	if (!child)
-		record_with_perfmon_alone(go_on[0], begun[1]);
+	if (!child) {
+		fd = start_with_perfmon_alone(begun[1]);
+		if (read(go_on[0], &byte, 1) != 1 || stop(fd))
+			lost("no recording");
+		_exit(waited_for_mutex(fd, 0) != ROUNDS / 5);
+	}
 	ASSERT_EQ(1, read(begun[0], &byte, 1));
 	hold_mutex(ROUNDS / 5);
 	ASSERT_EQ(1, write(go_on[1], "", 1));

@@ -26,7 +26,7 @@ static void put_row(struct kb_json *json, const struct kb_waits_row *row)
 		kb_json_bool(json, "others", true);
 	if ((row->object == KB_OBJECT_FILE || row->object == KB_OBJECT_DEVICE) && !row->others)
 		kb_json_u64(json, "device", row->device);
-	if (row->object >= KB_OBJECT_FILE && !row->others)
+	if (row->object >= KB_OBJECT_FILE && !row->others && (row->value || row->object < KB_OBJECT_MUTEX))
 		kb_json_u64(json, "object_value", row->value);
 	if (row->object == KB_OBJECT_FUTEX && !row->others)
 		kb_json_u64(json, "pid", row->pid);

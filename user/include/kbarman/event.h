@@ -123,10 +123,15 @@ enum kb_object {
 	KB_OBJECT_SOCKET = 6,
 	KB_OBJECT_ANON = 7,
 	KB_OBJECT_FUTEX = 8,
+	KB_OBJECT_MUTEX = 9,		/* this and those below: locks of Linux */
+	KB_OBJECT_SEMAPHORE = 10,
+	KB_OBJECT_RWSEM_READ = 11,
+	KB_OBJECT_RWSEM_WRITE = 12,
 };
 
 #define KB_OBJECT_IOWAIT	0x01
 #define KB_OBJECT_COMPAT	0x02
+#define KB_OBJECT_OUTSIDE	0x04
 
 /* Pointers belong to the decoder and hold until its next call. */
 struct kb_event {

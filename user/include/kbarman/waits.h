@@ -40,13 +40,14 @@ struct kb_waits_options {
 
 /*
  * Waits of tasks of one name for one object: a file by device and number, a pipe or a socket by number, a
- * futex by process and address. Of calls that wait for no descriptor the call is the object.
+ * futex by process and address, a lock of Linux by its address, if that is told. Of calls that wait for no descriptor the call is the object.
  */
 struct kb_waits_row {
 	const char *task;		/* the name when the wait began */
 	uint8_t object;			/* enum kb_object */
 	bool iowait;			/* Linux says that it waited for a disk */
 	bool others;			/* all of that kind that are not among the first 65,536 */
+	bool outside;			/* the task was in no system call */
 	const char *call;		/* name of the system call; NULL: none, or not known */
 	uint32_t device;		/* of a file or a device: MAJOR << 20 | MINOR */
 	uint64_t value;			/* the inode's number, or the address */

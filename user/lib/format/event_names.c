@@ -34,6 +34,10 @@ static const char *const objects[] = {
 	[KB_OBJECT_SOCKET]	= "socket",
 	[KB_OBJECT_ANON]	= "anon",
 	[KB_OBJECT_FUTEX]	= "futex",
+	[KB_OBJECT_MUTEX]	= "mutex",
+	[KB_OBJECT_SEMAPHORE]	= "semaphore",
+	[KB_OBJECT_RWSEM_READ]	= "rwsem_read",
+	[KB_OBJECT_RWSEM_WRITE]	= "rwsem_write",
 };
 
 static const char *const contexts[] = {

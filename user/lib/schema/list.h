@@ -134,8 +134,8 @@ LOCAL(switches, prev_state, NONE, I32, "the same as its kernel stores it; -1: un
 WORDS(switches, object, TEXT, object_words, "what it waits for; none: not known, or it does not wait")
 COLUMN(switches, call, TEXT, TEXT, "the system call in which it waits")
 COLUMN(switches, object_id, INTEGER, U32,
-       "of a file its device, of a futex the thread that holds it, of others the descriptor")
-COLUMN(switches, object_value, INTEGER, U64, "the number of the inode, or the address of the futex")
+       "of a file its device, of a lock the thread that holds it, of others the descriptor")
+COLUMN(switches, object_value, INTEGER, U64, "the number of the inode, or the address of the lock")
 MADE(switches, next_delay_ns, NONE, NONE, DELAY, _,
      "how long next_tid could have run before it did")
 LOCAL(switches, depth, INTEGER, NONE, "number of frames")

@@ -58,7 +58,7 @@ static bool is_file(uint8_t object)
 /* Whether the number of the object says which one it is. */
 static bool has_identity(uint8_t object)
 {
-	return object >= KB_OBJECT_FILE && object <= KB_OBJECT_FUTEX;
+	return object >= KB_OBJECT_FILE && object <= KB_OBJECT_RWSEM_WRITE;
 }
 
 static struct kb_waits_row make_row(struct waits *waits, const struct kb_event *event, uint32_t task_id,
@@ -68,6 +68,8 @@ static struct kb_waits_row make_row(struct waits *waits, const struct kb_event *
 		.task = task,
 		.object = event->task_switch.object,
 		.iowait = event->task_switch.object && event->task_switch.object_flags & KB_OBJECT_IOWAIT,
+		.outside = event->task_switch.object == KB_OBJECT_NO_CALL ||
+			   (event->task_switch.object && event->task_switch.object_flags & KB_OBJECT_OUTSIDE),
 		.call = kb_names_call(waits->names, event),
 	};
 	struct kb_task_hit hit;
@@ -96,7 +98,7 @@ static int begin_wait(struct waits *waits, const struct kb_event *event, const s
 	row = make_row(waits, event, slice->task_id, comm->name);
 	waits->shown.has_objects |= row.object != KB_OBJECT_NONE;
 	key[0] = (uint64_t)comm->id << 32 | (is_file(row.object) ? row.device : row.pid);
-	key[1] = row.object | (uint64_t)row.iowait << 8 |
+	key[1] = row.object | (uint64_t)row.iowait << 8 | (uint64_t)row.outside << 9 |
 		 (uint64_t)(row.object ? event->task_switch.call : 0) << 16;
 	key[2] = row.value;
 	if (waits->table.nr >= OBJECTS_MAX && !kb_table_find(&waits->table, key)) {

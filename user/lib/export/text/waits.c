@@ -23,7 +23,7 @@ static void put_object(const struct latency_text *text, const struct kb_waits_ro
 		text_printf(&text->put, "  [all others: %s]\n", kind ?: "unknown");
 		return;
 	}
-	text_printf(&text->put, "  %s", row->call ?: row->object == KB_OBJECT_NO_CALL ? "[in no call]" :
+	text_printf(&text->put, "  %s", row->call ?: row->outside ? "[in no call]" :
 		    row->object ? "[another call]" : "[unknown]");
 	switch (row->object) {
 	case KB_OBJECT_FILE:
@@ -42,6 +42,14 @@ static void put_object(const struct latency_text *text, const struct kb_waits_ro
 		break;
 	case KB_OBJECT_FUTEX:
 		text_printf(&text->put, " 0x%" PRIx64 " of process %" PRIu32, row->value, row->pid);
+		break;
+	case KB_OBJECT_MUTEX:
+	case KB_OBJECT_SEMAPHORE:
+	case KB_OBJECT_RWSEM_READ:
+	case KB_OBJECT_RWSEM_WRITE:
+		text_printf(&text->put, " Linux's %s", kind);
+		if (row->value)
+			text_printf(&text->put, " 0x%" PRIx64, row->value);
 		break;
 	}
 	if (row->iowait)
