@@ -148,7 +148,8 @@ def rows_have_the_values_of_the_record(tmp):
     assert row.pop("record") > 0
     assert row == {"file": 1, "at_ns": 2000, "cpu": 1, "tid": 8, "pid": 7, "task": "worker",
                    "state": "D", "blocked": 1, "next_tid": 9, "next_pid": 9, "next_task": "other",
-                   "object": "pipe", "call": "read", "object_id": 3, "object_value": 4711, "depth": 1}, row
+                   "object": "pipe", "call": "read", "object_id": 3, "object_value": 4711,
+                   "object_name": None, "depth": 1}, row
     (row,) = ask(path, "SELECT tid, state, blocked, next_tid FROM switches WHERE at_ns = 1000")
     assert list(row.values()) == [None, None, None, 8], row
     (row,) = ask(path, "SELECT tid, task, weight, pc, depth, idle, cycles FROM samples")

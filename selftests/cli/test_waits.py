@@ -260,7 +260,7 @@ def counters_have_columns_on_request(tmp):
 
 # ---- what they were for
 
-CALL, NO_CALL, FILE, _, PIPE, _, _, FUTEX, MUTEX, _, _, RWSEM_WRITE = range(1, 13)
+CALL, NO_CALL, FILE, DEVICE, PIPE, SOCKET, ANON, FUTEX, MUTEX, _, _, RWSEM_WRITE = range(1, 13)
 IOWAIT, COMPAT, OUTSIDE = 1, 2, 4
 FOR = [((0, PIPE, 0, 5, 4711), 1000), ((74, FILE, IOWAIT, 8 << 20 | 1, 12), 3000),
        ((202, FUTEX, 0, 8, 0x7f001000), 2000), ((230, CALL, 0, 1, 0), 500),
@@ -311,7 +311,7 @@ def people_read_what_tasks_waited_for(tmp):
     text = tap.run("report", "--waits", "--percent-limit", "0", cwd=tmp).stdout
     for part in ("fsync file 8:1 inode 12 (disk)", "futex 0x7f001000 of process 7", "read pipe 4711",
                  "clock_nanosleep", "[in no call] (disk)", "[another call]",
-                 "write Linux's rwsem_write 0xffff888001000000", "[in no call] Linux's mutex\n",
+                 "write Linux's rwsem_write 0xffff888001000000", "[in no call] Linux's mutex, the longest held by :9 (9)\n",
                  "# Left out: 2 waits of the kernel's own tasks, 0.000 ms"):
         assert part in text, (part, text)
     assert "[unknown]" not in text, text
@@ -361,6 +361,97 @@ def who_holds_a_lock_is_believed_of_threads_of_the_same_process(tmp):
     result = tap.run("query", "--json", "SELECT object_id FROM switches WHERE object = 'futex'", cwd=tmp)
     found = [row["object_id"] for row in json.loads(result.stdout)]
     assert found == [8, 0, 0, 0, 0], result
+
+
+HOSTILE = "/tmp/a\x1b[1m\n\udcff\u202e\",|<b>"
+
+
+def named(path, facts, waits, threads=()):
+    """Task 7 waits, 1 ns more each time; @threads: others of process 7."""
+    capture = Maker(cores=1, counters=[17], facts={
+        "machine": "x86_64", "objects": "1", **{f"tgid.{i + 1}": "7" for i in range(len(threads))},
+        **{f"object.{key}": name for key, name in facts.items()}})
+    capture.task(7, "waiter")
+    for i, tid in enumerate(threads):
+        capture.task(tid, f"thread {i}")
+    capture.switch(0, 1000, 7)
+    for i, waits_for in enumerate(waits):
+        capture.switch(0, 2000 + 100 * i, 0, blocked=True, state=1, waits_for=waits_for)
+        capture.switch(0, 2011 + 101 * i, 7)
+    return capture.save(path)
+
+
+def names(tmp, *args):
+    return [(row["object"], row.get("name")) for row in rows(tmp, "--waits", *args)[:0:-1]]
+
+
+def what_a_task_waits_for_has_the_name_that_was_noted(tmp):
+    named(os.path.join(tmp, "kbarman.cap"), {
+        "3.12.8388609.0": "/var/x", "3.12.8388610.0": "/other", "5.4711.0.0": "make 12 -> cat 13",
+        "6.99.0.0": "tcp 127.0.0.1:80 -> 127.0.0.1:40112", "4.5.34816.0": "/dev/pts/0"},
+          [(74, FILE, IOWAIT, 8 << 20 | 1, 12), (0, PIPE, 0, 5, 4711), (45, SOCKET, 0, 6, 99),
+           (0, DEVICE, 0, 136 << 20, 5), (0, DEVICE, 0, 34816, 5), (0, FILE, 0, 8 << 20 | 3, 12)])
+    assert names(tmp) == [
+        ("file", "/var/x"), ("pipe", "make 12 -> cat 13"), ("socket", "tcp 127.0.0.1:80 -> 127.0.0.1:40112"),
+        ("device", None), ("device", "/dev/pts/0"), ("file", None)], rows(tmp, "--waits")
+    text = tap.run("report", "--waits", "--percent-limit", "0", cwd=tmp).stdout
+    for part in ("fsync /var/x (disk)\n", "read pipe 4711: make 12 -> cat 13\n", "read file 8:3 inode 12\n",
+                 "recvfrom tcp 127.0.0.1:80 -> 127.0.0.1:40112\n", "read /dev/pts/0\n", "read device 136:0\n"):
+        assert part in text, (part, text)
+    result = tap.run("query", "--json", "SELECT object, object_name FROM switches WHERE object != 'none'", cwd=tmp)
+    assert [(row["object"], row["object_name"]) for row in json.loads(result.stdout)] == names(tmp), result
+
+
+def what_shares_an_inode_is_told_apart_by_its_name(tmp):
+    named(os.path.join(tmp, "kbarman.cap"), {"7.15.5.7": "eventfd", "7.15.6.7": "timerfd", "7.15.8.7": "eventfd",
+                                             "7.15.9.4": "inotify"},
+          [(0, ANON, 0, fd, 15) for fd in (5, 5, 5, 8, 8, 6, 6, 9)])
+    assert [(row["name"] if "name" in row else None, row["waits"]) for row in rows(tmp, "--waits")[1:]] == [
+        ("eventfd", 5), ("timerfd", 2), (None, 1)], rows(tmp, "--waits")
+    text = tap.run("report", "--waits", "--percent-limit", "0", cwd=tmp).stdout
+    assert "read eventfd\n" in text and "read timerfd\n" in text and "read anon 15\n" in text, text
+
+
+def names_may_have_any_bytes(tmp):
+    named(os.path.join(tmp, "kbarman.cap"), {"3.12.1.0": HOSTILE}, [(0, FILE, 0, 1, 12)])
+    text = tap.run("report", "--waits", cwd=tmp).stdout
+    assert 'read /tmp/a?[1m???",|<b>\n' in text, text
+    shown = HOSTILE.replace("\udcff", "\ufffd")
+    assert names(tmp) == [("file", shown)], names(tmp)
+    result = tap.run("query", "--json", "SELECT name FROM report_waited_for", cwd=tmp)
+    assert json.loads(result.stdout) == [{"name": shown}], result
+
+
+def facts_that_are_no_names_are_ignored(tmp):
+    named(os.path.join(tmp, "kbarman.cap"), {
+        "3.12.1": "/a", "3.12.1.0.0": "/b", "3.12.1.x": "/c", "": "/d", "3.99999999999999999999999.1.0": "/e",
+        "8.4096.0.0": "lock", "1.0.1.0": "call", "3.13.1.0": "", "3.14.1.0": "/first"},
+          [(0, FILE, 0, 1, 12), (202, FUTEX, 0, 0, 4096), (230, CALL, 0, 1, 0), (0, FILE, 0, 1, 13), (0, FILE, 0, 1, 14)])
+    assert names(tmp) == [("file", None), ("futex", None), ("call", None), ("file", None), ("file", "/first")]
+
+
+def names_stay_when_captures_are_merged(tmp):
+    paths = [named(os.path.join(tmp, f"{i}.cap"), {f"3.{i}.1.0": f"/file {i}"}, [(0, FILE, 0, 1, i)] * (i + 1))
+             for i in (1, 2)]
+    assert tap.run("merge", "-o", "kbarman.cap", *paths, cwd=tmp).returncode == 0
+    assert sorted(names(tmp)) == [("file", "/file 1"), ("file", "/file 2")], names(tmp)
+
+
+def objects_without_room_for_names_are_told(tmp):
+    make_objects(tmp)
+    assert "more than" not in tap.run("report", "--waits", cwd=tmp).stdout
+    make_objects(tmp, objects_unnamed="1")
+    assert "objects are more than the recorder has names for" in tap.run("report", "--waits", cwd=tmp).stdout
+
+
+def the_longest_wait_for_a_lock_says_who_held_it(tmp):
+    named(os.path.join(tmp, "kbarman.cap"), {}, [(202, FUTEX, 0, holder, 0x1000) for holder in (8, 9, 8)] +
+          [(202, FUTEX, 0, holder, 0x2000) for holder in (8, 4711)], threads=(8, 9))
+    found = {row["object_value"]: (row.get("holder_tid"), row.get("holder")) for row in rows(tmp, "--waits")[1:]}
+    assert found == {0x1000: (8, "thread 0"), 0x2000: (None, None)}, found
+    text = tap.run("report", "--waits", cwd=tmp).stdout
+    assert "futex 0x1000 of process 7, the longest held by thread 0 (8)\n" in text, text
+    assert "futex 0x2000 of process 7\n" in text, text
 
 
 def a_stack_of_waiting_ends_with_the_call(tmp):

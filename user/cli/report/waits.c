@@ -30,6 +30,12 @@ static void put_row(struct kb_json *json, const struct kb_waits_row *row)
 		kb_json_u64(json, "object_value", row->value);
 	if (row->object == KB_OBJECT_FUTEX && !row->others)
 		kb_json_u64(json, "pid", row->pid);
+	if (row->name && !row->others)
+		kb_json_string(json, "name", row->name);
+	if (row->holder) {
+		kb_json_u64(json, "holder_tid", row->holder);
+		kb_json_string(json, "holder", row->holder_task);
+	}
 	kb_json_u64(json, "waits", row->stats.count);
 	kb_json_u64(json, "sum_ns", row->stats.sum_ns);
 	kb_json_u64(json, "median_ns", row->stats.median_ns);

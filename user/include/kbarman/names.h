@@ -71,6 +71,14 @@ const char *kb_names_call(const struct kb_names *names, const struct kb_event *e
  */
 uint32_t kb_names_object_id(const struct kb_names *names, const struct kb_event *event, uint32_t task_id);
 
+/*
+ * The name of what @task_id waits for at @event, a task switch: the path of a file, "make 12 -> cat 13" of a pipe,
+ * "tcp 127.0.0.1:80 -> 127.0.0.1:40112" of a socket, "eventpoll". NULL: the recorder did not find it. It
+ * may have any bytes. The pointer holds as long as @names, and equal ones are the same name. Source: the facts
+ * kbarman.object, from /proc while such a task was waiting or soon after.
+ */
+const char *kb_names_object(const struct kb_names *names, const struct kb_event *event, uint32_t task_id);
+
 #ifdef __cplusplus
 }
 #endif

@@ -40,7 +40,8 @@ struct kb_waits_options {
 
 /*
  * Waits of tasks of one name for one object: a file by device and number, a pipe or a socket by number, a
- * futex by process and address, a lock of Linux by its address, if that is told. Of calls that wait for no descriptor the call is the object.
+ * futex by process and address, a lock of Linux by its address, if that is told, what has no place in a file
+ * system by its name. Of calls that wait for no descriptor the call is the object.
  */
 struct kb_waits_row {
 	const char *task;		/* the name when the wait began */
@@ -53,6 +54,9 @@ struct kb_waits_row {
 	uint64_t value;			/* the inode's number, or the address */
 	uint32_t pid;			/* of a futex: the process */
 	struct kb_latency_stats stats;
+	const char *name;		/* as kb_names_object() has it, any bytes; NULL: not known */
+	uint32_t holder;		/* of a lock: who held it when the longest wait began; 0: not known */
+	const char *holder_task;	/* ... and the name of that thread */
 };
 
 struct kb_waits {

@@ -87,7 +87,7 @@ static const struct kind {
 	  "cpu first_ns last_ns unknown_ns lost_ns task_ns idle_ns halt_ns softirq_ns irq_ns ipi_ns",
 	  "what each CPU did, to the nanosecond" },
 	{ "waits", KB_QUERY_WAITS, "duration_ns sum_ns objects damaged", "the capture, and the sum of its waits" },
-	{ "waited_for", KB_QUERY_WAITS, "task object call iowait others device object_value pid " STATS,
+	{ "waited_for", KB_QUERY_WAITS, "task object call iowait others device object_value pid name holder_tid holder " STATS,
 	  "what tasks waited for" },
 };
 

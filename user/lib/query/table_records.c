@@ -40,7 +40,7 @@ static void switches_place(struct query_walk *walk)
 static void switches_column(struct query_walk *walk, struct sqlite3_context *context, int i)
 {
 	const struct kb_event *event = walk->event;
-	const char *call;
+	const char *call, *name;
 	char letter;
 
 	/* Of no task there is no state: a recording begins with who runs. */
@@ -83,6 +83,11 @@ static void switches_column(struct query_walk *walk, struct sqlite3_context *con
 	case QUERY_switches_object_value:
 		if (event->task_switch.object && walk->row.has_task)
 			query_put_u64(context, event->task_switch.object_value);
+		break;
+	case QUERY_switches_object_name:
+		name = walk->row.has_task ? kb_names_object(walk->file->names, event, walk->row.task_id) : NULL;
+		if (name)
+			query_put_text(context, name);
 		break;
 	case QUERY_switches_depth:
 		query_put_u64(context, event->task_switch.nr_chain);

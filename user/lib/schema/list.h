@@ -136,6 +136,8 @@ COLUMN(switches, call, TEXT, TEXT, "the system call in which it waits")
 COLUMN(switches, object_id, INTEGER, U32,
        "of a file its device, of a lock the thread that holds it, of others the descriptor")
 COLUMN(switches, object_value, INTEGER, U64, "the number of the inode, or the address of the lock")
+COLUMN(switches, object_name, TEXT, TEXT,
+       "the path of a file, the ends of a pipe or a socket, where the recorder found them")
 MADE(switches, next_delay_ns, NONE, NONE, DELAY, _,
      "how long next_tid could have run before it did")
 LOCAL(switches, depth, INTEGER, NONE, "number of frames")

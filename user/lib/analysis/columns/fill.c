@@ -121,12 +121,15 @@ static kb_always_inline void put_object(struct kb_columns *columns, struct kb_pa
 	bool has = walk->known && event->task_switch.object;
 	const char *call = has && WANTED_COLUMN(columns, switches, call) ?
 			   kb_names_call(columns->names, event) : NULL;
+	const char *name = has && WANTED_COLUMN(columns, switches, object_name) ?
+			   kb_names_object(columns->names, event, walk->running) : NULL;
 
 	KB_PUT(at, switches, object, has ? word(event->task_switch.object, KB_WORDS_OBJECT) : 0);
 	KB_PUT_TEXT(columns->part, at, switches, call, call ?: "", call ? strlen(call) : 0);
 	KB_PUT(at, switches, object_id, has && WANTED_COLUMN(columns, switches, object_id) ?
 	       kb_names_object_id(columns->names, event, walk->running) : 0);
 	KB_PUT(at, switches, object_value, has ? event->task_switch.object_value : 0);
+	KB_PUT_TEXT(columns->part, at, switches, object_name, name ?: "", name ? strlen(name) : 0);
 }
 
 static kb_always_inline int put_switch(struct kb_columns *columns, const struct kb_walk *walk)

@@ -13,6 +13,7 @@
 
 #include "analysis/facts/capture_names.h"
 #include "analysis/facts/irq_names.h"
+#include "analysis/facts/object_names.h"
 #include "base/hash.h"
 #include "format/call_names.h"
 
@@ -49,6 +50,7 @@ struct kb_names {
 	uint16_t slots[2 * MAX_COUNTERS];	/* hash table of ids: id + 1, 0 = free */
 	uint64_t seed;			/* of the hash, so that no capture can force collisions */
 	struct kb_irq_names irqs;
+	struct kb_object_names objects;
 	const char *machine;		/* of the recorded kernel; NULL: not known */
 };
 
@@ -318,6 +320,8 @@ static int take_fact(struct kb_names *names, const char *strings, const char *fa
 		take_counter(names, strings, fact + 16);
 	if (strncmp(fact, "kbarman.irq.", 12) == 0)
 		return kb_irq_names_take(&names->irqs, fact + 12);
+	if (strncmp(fact, "kbarman.object.", 15) == 0)
+		return kb_object_names_take(&names->objects, fact + 15);
 	return 0;
 }
 
@@ -348,6 +352,11 @@ const char *kb_names_call(const struct kb_names *names, const struct kb_event *e
 				      event->task_switch.call) : NULL;
 }
 
+const char *kb_names_object(const struct kb_names *names, const struct kb_event *event, uint32_t task_id)
+{
+	return kb_object_names_find(&names->objects, event, task_id);
+}
+
 uint32_t kb_names_object_id(const struct kb_names *names, const struct kb_event *event, uint32_t task_id)
 {
 	uint32_t id = event->task_switch.object_id;
@@ -368,6 +377,8 @@ int kb_names_create(struct kb_names **out, const struct kb_barman *barman,
 
 	if (names)
 		kb_irq_names_init(&names->irqs);
+	if (names)
+		kb_object_names_init(&names->objects);
 	if (names)
 		names->seed = kb_hash_seed(names);
 	if (names)
@@ -391,5 +402,6 @@ void kb_names_destroy(struct kb_names *names)
 	free(names->counter_ids);
 	free(names->first_counter);
 	kb_irq_names_release(&names->irqs);
+	kb_object_names_release(&names->objects);
 	free(names);
 }

@@ -19,7 +19,8 @@
 
 #define KEY_WORDS	3
 #define OBJECTS_MAX	65536U		/* then one row for all others of a task and kind */
-#define OTHERS		(1ULL << 32)	/* in the second word of the key of such a row */
+#define NAMED		(1ULL << 10)	/* in the second word of a key: the third one is a name */
+#define OTHERS		(1ULL << 32)	/* ... it is such a row */
 
 struct waits {
 	struct kb_waits shown;		/* the results; the first member */
@@ -30,13 +31,21 @@ struct waits {
 	struct kb_name_ids comms;
 	struct kb_sched *sched;
 	struct kb_table table;		/* key, then struct tally */
+	struct kb_table holders;	/* by task that waits: struct holder */
 	struct kb_waits_row *rows;
 	int ended;			/* what the last step of the walk said */
 	int error;			/* of a wait that ended */
 };
 
+/* Who has the lock for which a task waits. */
+struct holder {
+	uint64_t waiter;		/* the key */
+	const char *task;
+	uint32_t tid;
+};
+
 struct tally {
-	struct kb_waits_row row;
+	struct kb_waits_row row;	/* its holder: of the longest wait so far */
 	struct kb_histogram times;
 };
 
@@ -55,10 +64,28 @@ static bool is_file(uint8_t object)
 	return object == KB_OBJECT_FILE || object == KB_OBJECT_DEVICE;
 }
 
+static bool is_lock(uint8_t object)
+{
+	return object >= KB_OBJECT_FUTEX && object <= KB_OBJECT_RWSEM_WRITE;
+}
+
 /* Whether the number of the object says which one it is. */
 static bool has_identity(uint8_t object)
 {
 	return object >= KB_OBJECT_FILE && object <= KB_OBJECT_RWSEM_WRITE;
+}
+
+static int note_holder(struct waits *waits, const struct kb_event *event, uint32_t task_id)
+{
+	uint32_t tid = kb_names_object_id(waits->names, event, task_id);
+	const struct kb_name_id *comm = kb_name_ids_find(&waits->comms, tid, event->timestamp);
+	struct holder *holder = kb_table_get(&waits->holders, &(uint64_t){ task_id });
+
+	if (!comm || !holder)
+		return -ENOMEM;
+	holder->tid = tid;
+	holder->task = comm->name;
+	return 0;
 }
 
 static struct kb_waits_row make_row(struct waits *waits, const struct kb_event *event, uint32_t task_id,
@@ -71,6 +98,7 @@ static struct kb_waits_row make_row(struct waits *waits, const struct kb_event *
 		.outside = event->task_switch.object == KB_OBJECT_NO_CALL ||
 			   (event->task_switch.object && event->task_switch.object_flags & KB_OBJECT_OUTSIDE),
 		.call = kb_names_call(waits->names, event),
+		.name = kb_names_object(waits->names, event, task_id),
 	};
 	struct kb_task_hit hit;
 
@@ -101,6 +129,11 @@ static int begin_wait(struct waits *waits, const struct kb_event *event, const s
 	key[1] = row.object | (uint64_t)row.iowait << 8 | (uint64_t)row.outside << 9 |
 		 (uint64_t)(row.object ? event->task_switch.call : 0) << 16;
 	key[2] = row.value;
+	/* They share an inode. */
+	if (row.object == KB_OBJECT_ANON && row.name) {
+		key[1] |= NAMED;
+		key[2] = (uintptr_t)row.name;
+	}
 	if (waits->table.nr >= OBJECTS_MAX && !kb_table_find(&waits->table, key)) {
 		row = (struct kb_waits_row){ .task = row.task, .object = row.object, .others = true };
 		key[0] = (uint64_t)comm->id << 32;
@@ -110,18 +143,29 @@ static int begin_wait(struct waits *waits, const struct kb_event *event, const s
 	number = kb_table_number(&waits->table, key, kb_table_hash(&waits->table, key));
 	if (number == KB_TABLE_NONE)
 		return -ENOMEM;
-	tally_of(waits, number)->row = row;
+	if (!tally_of(waits, number)->row.task)
+		tally_of(waits, number)->row = row;
 	kb_sched_mark(waits->sched, slice->task_id, number + 1, event->timestamp);
-	return 0;
+	return is_lock(row.object) ? note_holder(waits, event, slice->task_id) : 0;
 }
 
 static void take_wait(void *context, const struct kb_wait *wait)
 {
 	struct waits *waits = context;
+	uint64_t task = wait->task_id;
+	const struct holder *holder;
+	struct tally *tally;
 
 	if (!wait->mark || !wait->blocked || !kb_wanted_wait(&waits->wanted, wait))
 		return;
-	if (kb_histogram_add(&tally_of(waits, wait->mark - 1)->times, wait->ns))
+	tally = tally_of(waits, wait->mark - 1);
+	holder = is_lock(tally->row.object) && !tally->row.others && wait->ns > tally->times.max ?
+		 kb_table_find(&waits->holders, &task) : NULL;
+	if (holder) {
+		tally->row.holder = holder->tid;
+		tally->row.holder_task = holder->tid ? holder->task : NULL;
+	}
+	if (kb_histogram_add(&tally->times, wait->ns))
 		waits->error = -ENOMEM;
 }
 
@@ -227,6 +271,7 @@ static void destroy(struct waits *waits)
 	for (uint32_t i = 0; i < waits->table.nr; i++)
 		kb_histogram_release(&tally_of(waits, i)->times);
 	kb_table_release(&waits->table);
+	kb_table_release(&waits->holders);
 	kb_name_ids_release(&waits->comms);
 	kb_sched_destroy(waits->sched);
 	free(waits->rows);
@@ -243,6 +288,7 @@ int kb_waits_create(const struct kb_waits **out, struct kb_trace *trace,
 		return no_memory(err);
 	waits->trace = trace;
 	kb_table_init(&waits->table, KEY_WORDS * sizeof(uint64_t) + sizeof(struct tally), KEY_WORDS);
+	kb_table_init(&waits->holders, sizeof(struct holder), 1);
 	ret = KB_OPTIONS(&waits->how, options, err) ?:
 	      kb_sched_create(&waits->sched, kb_trace_header(trace)->max_cores, err) ?:
 	      prepare(waits, err) ?: read_all(waits, err) ?: finish(waits, err);

@@ -15,16 +15,17 @@ static void put_device(const struct latency_text *text, const struct kb_waits_ro
 	text_printf(&text->put, " %" PRIu32 ":%" PRIu32, row->device >> 20, row->device & 0xfffff);
 }
 
-static void put_object(const struct latency_text *text, const struct kb_waits_row *row)
+/* What has a name needs no number, but for a pipe, whose name says who has it. */
+static void put_name(const struct latency_text *text, const struct kb_waits_row *row)
 {
-	const char *kind = kb_object_name(row->object);
+	if (row->object == KB_OBJECT_PIPE)
+		text_printf(&text->put, " pipe %" PRIu64 ":", row->value);
+	text_printf(&text->put, " ");
+	text_put(&text->put, row->name, 0);
+}
 
-	if (row->others) {
-		text_printf(&text->put, "  [all others: %s]\n", kind ?: "unknown");
-		return;
-	}
-	text_printf(&text->put, "  %s", row->call ?: row->outside ? "[in no call]" :
-		    row->object ? "[another call]" : "[unknown]");
+static void put_number(const struct latency_text *text, const struct kb_waits_row *row)
+{
 	switch (row->object) {
 	case KB_OBJECT_FILE:
 		text_printf(&text->put, " file");
@@ -38,7 +39,7 @@ static void put_object(const struct latency_text *text, const struct kb_waits_ro
 	case KB_OBJECT_PIPE:
 	case KB_OBJECT_SOCKET:
 	case KB_OBJECT_ANON:
-		text_printf(&text->put, " %s %" PRIu64, kind, row->value);
+		text_printf(&text->put, " %s %" PRIu64, kb_object_name(row->object), row->value);
 		break;
 	case KB_OBJECT_FUTEX:
 		text_printf(&text->put, " 0x%" PRIx64 " of process %" PRIu32, row->value, row->pid);
@@ -47,11 +48,30 @@ static void put_object(const struct latency_text *text, const struct kb_waits_ro
 	case KB_OBJECT_SEMAPHORE:
 	case KB_OBJECT_RWSEM_READ:
 	case KB_OBJECT_RWSEM_WRITE:
-		text_printf(&text->put, " Linux's %s", kind);
+		text_printf(&text->put, " Linux's %s", kb_object_name(row->object));
 		if (row->value)
 			text_printf(&text->put, " 0x%" PRIx64, row->value);
 		break;
 	}
+	if (!row->holder)
+		return;
+	text_printf(&text->put, ", the longest held by ");
+	text_put(&text->put, row->holder_task, 0);
+	text_printf(&text->put, " (%" PRIu32 ")", row->holder);
+}
+
+static void put_object(const struct latency_text *text, const struct kb_waits_row *row)
+{
+	if (row->others) {
+		text_printf(&text->put, "  [all others: %s]\n", kb_object_name(row->object) ?: "unknown");
+		return;
+	}
+	text_printf(&text->put, "  %s", row->call ?: row->outside ? "[in no call]" :
+		    row->object ? "[another call]" : "[unknown]");
+	if (row->name)
+		put_name(text, row);
+	else
+		put_number(text, row);
 	if (row->iowait)
 		text_printf(&text->put, " (disk)");
 	text_printf(&text->put, "\n");
@@ -70,6 +90,8 @@ static void put_head(const struct latency_text *text, const struct kb_waits *wai
 	if (!waits->has_objects && waits->nr)
 		text_printf(&text->put, "#            the capture does not say what tasks waited for: 'kbarman "
 			    "record' does, where the module can\n");
+	if (kb_barman_fact(kb_trace_barman(text->trace), "objects_unnamed"))
+		text_printf(&text->put, "#            objects are more than the recorder has names for\n");
 	text_put_only(&text->put, text->put.options.filter);
 }
 

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/facts/object_names.h"
+
+#define NAMES_MAX	65536U		/* recorders write fewer; a file may claim more */
+#define KEY_WORDS	3
+
+struct row {
+	uint64_t key[KEY_WORDS];
+	const char *name;
+};
+
+void kb_object_names_init(struct kb_object_names *names)
+{
+	kb_table_init(&names->rows, sizeof(struct row), KEY_WORDS);
+}
+
+void kb_object_names_release(struct kb_object_names *names)
+{
+	kb_table_release(&names->rows);
+}
+
+/* The first one of equal names; NULL: there are too many. */
+static const char *unite(struct kb_object_names *names, const char *name)
+{
+	for (unsigned int i = 0; i < KB_ANON_NAMES; i++) {
+		if (!names->anon[i])
+			names->anon[i] = name;
+		if (strcmp(names->anon[i], name) == 0)
+			return names->anon[i];
+	}
+	return NULL;
+}
+
+int kb_object_names_take(struct kb_object_names *names, const char *fact)
+{
+	uint32_t kind, id, task;
+	struct row *row;
+	uint64_t value;
+	int behind = 0;
+
+	if (sscanf(fact, "%" SCNu32 ".%" SCNu64 ".%" SCNu32 ".%" SCNu32 "=%n", &kind, &value, &id, &task, &behind) != 4 ||
+	    !behind || !fact[behind] || names->rows.nr >= NAMES_MAX)
+		return 0;
+	row = kb_table_get(&names->rows, (uint64_t[]){ value, (uint64_t)kind << 32 | id, task });
+	if (!row)
+		return -ENOMEM;
+	if (!row->name)
+		row->name = kind == KB_OBJECT_ANON ? unite(names, fact + behind) : fact + behind;
+	return 0;
+}
+
+const char *kb_object_names_find(const struct kb_object_names *names, const struct kb_event *event, uint32_t task_id)
+{
+	uint8_t kind = event->task_switch.object;
+	bool has_id = kind == KB_OBJECT_FILE || kind == KB_OBJECT_DEVICE || kind == KB_OBJECT_ANON;
+	const struct row *row;
+
+	if (event->type != KB_EVENT_TASK_SWITCH || kind < KB_OBJECT_FILE || kind > KB_OBJECT_ANON)
+		return NULL;
+	row = kb_table_find(&names->rows, (uint64_t[]){
+		event->task_switch.object_value,
+		(uint64_t)kind << 32 | (has_id ? event->task_switch.object_id : 0),
+		kind == KB_OBJECT_ANON ? task_id : 0,
+	});
+	return row ? row->name : NULL;
+}
