@@ -520,6 +520,37 @@ the_wall_clock_is_read_at_both_ends() {
 		END { exit !(n == 3 && !bad) }' machines.json
 }
 
+# Names of what tasks wait for are looked for while these tasks are there.
+what_tasks_wait_for_has_its_name() {
+	command -v flock >/dev/null || { echo "SKIP no flock"; return 0; }
+	while [ ! -e stop ]; do sleep 0.1; echo; done | cat >/dev/null &
+	reader=$!
+	flock held sh -c 'touch has; while [ ! -e stop ]; do sleep 0.1; done' &
+	holder=$!
+	until [ -e has ]; do sleep 0.1; done
+	"$KBARMAN" record -a -o waits.cap &
+	recorder=$!
+	begun waits.cap || { touch stop; kill $recorder; wait; return 1; }
+	flock held true &
+	waiter=$!
+	i=0
+	until facts waits.cap.partial >names &&
+		grep -q "^object\.5\.[0-9]*\.0\.0=.* [0-9]* -> [^ ]* $reader\$" names &&
+		grep -q "^object\.3\.[0-9]*\.[0-9]*\.0=$PWD/held\$" names; do
+		i=$((i + 1))
+		[ $i -lt 60 ] || { cat names; touch stop; kill $recorder; wait; return 1; }
+		sleep 2
+	done
+	grep '^object' names
+	touch stop
+	wait $reader && wait $holder && wait $waiter || return 1
+	kill -TERM $recorder
+	wait $recorder || return 1
+	is_whole waits.cap && "$KBARMAN" report --waits --percent-limit 0 waits.cap >said || return 1
+	cat said
+	grep -q "  read pipe [0-9]*: .* -> [^ ]* $reader\$" said && grep -q "  flock $PWD/held\$" said
+}
+
 # ---- all of them ----
 
 run_tests taken_over counts_on_two_pmus verdict_of has_both counts whole_chains count_waits

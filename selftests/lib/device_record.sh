@@ -24,9 +24,9 @@ begun() {
 	done
 }
 
-# The facts of a capture, "KEY=VALUE" a line.
+# The facts of a capture, "KEY=VALUE" a line. While it is recorded its tables are mostly zeros.
 facts() {
-	tr '\0' '\n' <"$1" | sed -n 's/^kbarman\.//p'
+	tr -s '\0' '\n' <"$1" | sed -n 's/^kbarman\.//p'
 }
 
 # The sum of the facts whose key matches.

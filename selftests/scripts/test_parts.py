@@ -87,6 +87,7 @@ def called(program):
 
 def the_tool_has_no_more_of_networks_than_live_connections(tmp):  # pylint: disable=unused-argument
     used = {name for name in called(tap.KBARMAN) if OF_NETWORKS.match(name)}
+    used -= {"inet_ntop"}  # it writes the address of a socket that a task waits for, and connects nothing
     assert {"socket", "getaddrinfo"} <= used <= CONNECTIONS, used - CONNECTIONS
     with open(tap.KBARMAN, "rb") as file:
         tool = file.read()

@@ -365,7 +365,7 @@ int record_options_parse(struct record_options *o, int argc, char **argv, bool *
 		.mode = KBARMAN_MODE_STREAM,
 		.sources = SOURCES_USUAL,
 		.bundle = true,
-		.notes = KB_NOTE_CGROUP | KB_NOTE_COMMAND,
+		.notes = KB_NOTE_CGROUP | KB_NOTE_COMMAND | KB_NOTE_OBJECT,
 		.any_method = true,
 		.processes = { .fd = -1 },
 	};

@@ -118,7 +118,7 @@ int cmd_snapshot(int argc, char **argv)
 {
 	const char *path = CLI_CAPTURE;
 	struct bundler bundler = { .nice = getpriority(PRIO_PROCESS, 0) };
-	uint32_t notes = KB_NOTE_CGROUP | KB_NOTE_COMMAND;
+	uint32_t notes = KB_NOTE_CGROUP | KB_NOTE_COMMAND | KB_NOTE_OBJECT;
 	struct kb_device *device;
 	struct kb_error err;
 	int option, ret;

@@ -107,6 +107,8 @@ int kb_recorder_off_cpu_min(struct kb_recorder *recorder, uint64_t min_ns, struc
 /* What /proc says of a process when the file gets its row. */
 #define KB_NOTE_CGROUP	(1U << 0)	/* kbarman.cgroup, kbarman.cgroup_of: its cgroup */
 #define KB_NOTE_COMMAND	(1U << 1)	/* kbarman.command: its arguments, 256 bytes at most */
+/* ... and of what it waits for, a moment later: the path of a file, the ends of a pipe or a socket */
+#define KB_NOTE_OBJECT	(1U << 2)	/* kbarman.object; not in parts of a session */
 
 /*
  * Note @what of each process, KB_NOTE_*; 0: nothing, as without this call. Call it right after the

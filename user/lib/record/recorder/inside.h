@@ -9,6 +9,7 @@
  *	tables.c		the header's tables, and the facts
  *	recorder_insert.c	records that do not come from the kernel
  *	notes.c			what /proc says of processes
+ *	objects.c		... and of what tasks wait for
  *	waits.c			switches of which only those of long waits have call chains
  *	stacks.c		records whose stacks are unwound
  *	part.c			what is different if the file is one part of a session
@@ -44,6 +45,7 @@ struct recorder_notes {
 
 struct kb_mounts;
 struct kb_short_waits;
+struct recorder_objects;
 struct recorder_part;
 struct recorder_stacks;
 
@@ -60,6 +62,7 @@ struct kb_recorder {
 	bool interrupts;		/* the session records them */
 	bool idle_states;		/* ... which did not pay */
 	bool maps;			/* ... mappings */
+	bool has_objects;		/* the module can tell what tasks wait for */
 	bool synced;			/* synced at least once: the file is a capture */
 	uint64_t watermark;
 	uint64_t hold_back;		/* ticks */
@@ -77,6 +80,7 @@ struct kb_recorder {
 	uint64_t since;			/* ticks: records from before that are left out */
 	struct kb_mounts *mounts;
 	struct recorder_notes notes;
+	struct recorder_objects *objects;	/* NULL: they get no names */
 	struct kb_short_waits *short_waits;	/* NULL: every wait keeps its call chain */
 	bool asked_for_stacks;
 	struct recorder_stacks *stacks;	/* NULL: the session has no sparse stacks */
@@ -102,6 +106,19 @@ int recorder_copy_tables(struct kb_recorder *recorder, bool last, struct kb_erro
 /* Note what was asked for of @process, which has the row @row in the file. Returns 0 or -errno. */
 int recorder_note(struct kb_recorder *recorder, uint32_t row, uint32_t process);
 void recorder_notes_release(struct kb_recorder *recorder);
+
+#define OBJECT_STRING_BYTES	(256U << 10)	/* of names of what tasks wait for */
+
+/* From now on, look for names of what tasks wait for. Returns 0 or -ENOMEM. */
+int recorder_objects_begin(struct kb_recorder *recorder);
+
+/* Records that pass, in order; recorder->objects is there. */
+void recorder_objects_see(struct kb_recorder *recorder, const void *data, size_t length);
+void recorder_objects_see_run(struct kb_recorder *recorder, const struct kb_raw_run *run);
+
+/* Look for names of what was seen, and write them; @last: there will be no further records. */
+int recorder_objects_look(struct kb_recorder *recorder, bool last, struct kb_error *err);
+void recorder_objects_destroy(struct kb_recorder *recorder);
 
 /* Write the thread groups of rows added since the last call, and notes of their processes. */
 int recorder_write_threads(struct kb_recorder *recorder, struct kb_error *err);

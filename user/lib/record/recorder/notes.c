@@ -18,23 +18,12 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/pid_namespace.h"
 #include "base/text/utf8.h"
 #include "record/recorder/inside.h"
 
 #define CGROUP_BYTES	4096
 #define COMMAND_BYTES	256		/* of the text of a command line, */
 #define CUT		"..."		/* with this behind one that is cut */
-
-int kb_recorder_note(struct kb_recorder *recorder, uint32_t what, struct kb_error *err)
-{
-	if (what & ~(uint32_t)(KB_NOTE_CGROUP | KB_NOTE_COMMAND))
-		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "unknown notes of processes: 0x%" PRIx32,
-				    what);
-	/* The capture has the numbers of the machine: those of /proc are of other processes. */
-	recorder->notes.what = kb_is_in_pid_namespace() ? 0 : what;
-	return 0;
-}
 
 /* Finds the cgroup: that of version 2, or else that of systemd, or the first one. NULL: none. */
 static char *cgroup_of(char *text)

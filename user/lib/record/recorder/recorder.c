@@ -15,8 +15,10 @@
  * the round goes up to now: keeping all records is more important than their order.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/pid_namespace.h"
 #include "format/barman/writer.h"
 #include "record/recorder/inside.h"
 #include "record/recorder/mounts.h"
@@ -142,6 +144,19 @@ int kb_recorder_since(struct kb_recorder *recorder, uint64_t ticks, struct kb_er
 	return 0;
 }
 
+int kb_recorder_note(struct kb_recorder *recorder, uint32_t what, struct kb_error *err)
+{
+	if (what & ~(uint32_t)(KB_NOTE_CGROUP | KB_NOTE_COMMAND | KB_NOTE_OBJECT))
+		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "unknown notes of processes: 0x%" PRIx32,
+				    what);
+	/* The capture has the numbers of the machine: those of /proc are of other processes. */
+	recorder->notes.what = kb_is_in_pid_namespace() ? 0 : what;
+	if (recorder->notes.what & KB_NOTE_OBJECT && recorder->has_objects && !recorder->part &&
+	    !recorder->objects && recorder_objects_begin(recorder))
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	return 0;
+}
+
 /* Each record may have to wait, or may be written as another one. */
 static int emit_each(struct kb_recorder *recorder, struct kb_error *err)
 {
@@ -157,6 +172,8 @@ static int emit_each(struct kb_recorder *recorder, struct kb_error *err)
 			skip(recorder, &record);
 			continue;
 		}
+		if (recorder->objects)
+			recorder_objects_see(recorder, record.data, record.length);
 		ret = recorder_waits_write(recorder, &record) ?:
 		      note_emitted(recorder, record.source, 1, record.timestamp, record.length);
 		if (ret)
@@ -175,6 +192,8 @@ static int emit_runs(struct kb_recorder *recorder, struct kb_error *err)
 			recorder->totals.damaged++;
 			continue;
 		}
+		if (recorder->objects)
+			recorder_objects_see_run(recorder, &run);
 		ret = kb_barman_writer_blocks(recorder->writer, run.blocks, run.bytes, run.last) ?:
 		      note_emitted(recorder, run.source, run.records, run.first, run.bytes);
 		if (ret)
@@ -294,7 +313,8 @@ int kb_recorder_pump(struct kb_recorder *recorder, struct kb_error *err)
 			       err);
 	if (!ret && any_ring_full(recorder))
 		ret = emit_all(recorder, now, err);
-	return ret ?: commit(recorder, err);
+	/* The rings have room again before other things take time. */
+	return ret ?: commit(recorder, err) ?: recorder_objects_look(recorder, false, err);
 }
 
 int kb_recorder_sync(struct kb_recorder *recorder, struct kb_error *err)
@@ -332,6 +352,7 @@ int kb_recorder_finish(struct kb_recorder *recorder, bool compact, struct kb_err
 	ret = ret ?: recorder_stacks_end(recorder, err);
 	if (!ret && recorder->stream)
 		ret = consume(recorder, err);
+	ret = ret ?: recorder_objects_look(recorder, true, err);
 	recorder->totals.unordered = kb_merge_unordered(recorder->merge);
 	recorder->totals.inserted = recorder->insert.count;
 	recorder->totals.dropped = recorder->insert.dropped;
@@ -402,6 +423,7 @@ static int create_writer(struct kb_recorder *recorder, int fd, struct kb_error *
 	strings += recorder->notes.room + OTHER_STRING_BYTES + (uint64_t)tasks * TASK_STRING_BYTES +
 		   (uint64_t)config->max_cores * CPU_STRING_BYTES +
 		   (recorder->interrupts ? IRQ_STRING_BYTES : 0) +
+		   (recorder->has_objects && !recorder->part ? OBJECT_STRING_BYTES : 0) +
 		   (recorder->idle_states ? (uint64_t)config->max_cores * IDLE_STRING_BYTES : 0);
 
 	struct kb_barman_layout layout = {
@@ -474,6 +496,7 @@ static int create(struct kb_recorder **out, struct kb_device *device, int fd, bo
 	recorder->interrupts = query.sources & KBARMAN_SOURCE_IRQ;
 	recorder->idle_states = query.sources & KBARMAN_SOURCE_FREQ;
 	recorder->maps = query.sources & KBARMAN_SOURCE_MAPS;
+	recorder->has_objects = query.features & KBARMAN_FEATURE_OBJECTS;
 	recorder->watermark = query.ring_bytes / 4;
 	recorder->clock_hz = query.clock_hz;
 	recorder->hold_back = (uint64_t)((double)query.clock_hz * HOLD_BACK_NS / 1e9);
@@ -534,6 +557,7 @@ void kb_recorder_destroy(struct kb_recorder *recorder)
 	if (recorder->writer)
 		kb_barman_writer_destroy(recorder->writer);
 	recorder_notes_release(recorder);
+	recorder_objects_destroy(recorder);
 	recorder_waits_destroy(recorder);
 	recorder_stacks_destroy(recorder);
 	recorder_part_destroy(recorder);
