@@ -217,6 +217,20 @@ def a_capture_ends_behind_its_moment(tmp):
     raise AssertionError(behind)
 
 
+def a_wait_for_something_is_a_moment(tmp):
+    watcher = Watcher(tmp, "--trigger", "wait:pipe>1ns", "--after", "10ms", env=fake(FAKE_OBJECTS=1))
+    watcher.wait_for("wait:pipe>1ns: ")
+    watcher.end()
+    reasons = {moment["reason"] for path in captures(tmp) for moment in moments(path)}
+    assert reasons and all(re.search(r"blocked( in \w+)? for a pipe$", reason) for reason in reasons), reasons
+
+
+def waits_that_are_not_recorded_are_no_moments(tmp):
+    for args, text in ((), "does not tell what tasks wait for"), (("--no-objects",), "leave out --no-objects"):
+        done = record(tmp, "--trigger", "wait:pipe>1s", *args, "true")
+        assert done.returncode == 2 and text in done.stderr, done
+
+
 def a_capture_begins_before_its_moment(tmp):
     # the recorder is to have overwritten records by then: on a busy machine that takes longer
     for pause in 0.6, 3, 15:

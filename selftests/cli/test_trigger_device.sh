@@ -110,6 +110,13 @@ every_time_off_a_cpu_is_kept() {
 		[ "$(how_many)" -eq 5 ]
 }
 
+waits_for_a_call_are_kept() {
+	watch --trigger 'wait:clock_nanosleep>500ms' --before 200ms --after 700ms --every 0s -- \
+		"$OUTLIERS" sleep 5 600 1000 || return 1
+	reasons
+	reasons | grep -q "^wait:clock_nanosleep>500ms: 'sleeper' ([0-9]*) \(is\|was\) off its CPU.* blocked in clock_nanosleep"
+}
+
 send_signals() {
 	i=1
 	while [ $i -le 5 ]; do

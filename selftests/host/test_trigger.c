@@ -62,6 +62,7 @@ static void test_expressions(void)
 	tap_ok(is("irq>1ms", KB_TRIGGER_IRQ, NULL, MS), "any_interrupt");
 	tap_ok(is("irq:NET_RX>100us", KB_TRIGGER_IRQ, "NET_RX", MS / 10), "an_interrupt_by_name");
 	tap_ok(is("offcpu:db*>1s", KB_TRIGGER_OFF_CPU, "db*", S), "time_off_a_cpu");
+	tap_ok(is("wait:futex*>5ms", KB_TRIGGER_WAIT, "futex*", 5 * MS), "a_wait_in_a_call");
 	tap_ok(is("mark:a > b", KB_TRIGGER_MARK, "a > b", 0), "a_mark_is_all_of_its_text");
 	trigger = parsed("counter:cycles>1.5M/s");
 	tap_ok(trigger.is_rate && trigger.scale > 1499999 && trigger.scale < 1500001,
@@ -106,6 +107,7 @@ static void test_bad_expressions(void)
 		{ "latency>3601s", "above an hour", "latency>5ms", "a_time_has_an_end" },
 		{ "irq>1", "no time", "irq>1ms", "an_interrupt_needs_a_time" },
 		{ "offcpu>1s", "has no name", "offcpu:NAME>1s", "off_cpu_needs_a_name" },
+		{ "wait>1s", "has no name", "wait:futex>5ms", "a_wait_is_for_something" },
 		{ "counter:x", "has no limit", "counter:NAME>1M/s", "a_counter_needs_a_limit" },
 		{ "counter>1M/s", "has no name", "counter:NAME>1M/s", "a_counter_needs_a_name" },
 		{ "counter:x>M/s", "no number", "counter:NAME>1M/s", "a_rate_needs_a_number" },
@@ -165,6 +167,9 @@ static void test_sources(void)
 	     "triggers");
 	tap_is(kb_triggers_sources(triggers), KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_WAKE |
 	       KBARMAN_SOURCE_IRQ | KBARMAN_SOURCE_SOFTIRQ, "sources_are_those_of_all");
+	tap_ok(!kb_triggers_need_objects(triggers), "these_need_no_objects");
+	must(kb_triggers_add(triggers, "wait:fsync>1ms", NULL), "a trigger");
+	tap_ok(kb_triggers_need_objects(triggers), "waits_need_objects");
 	kb_triggers_destroy(triggers);
 }
 
@@ -453,6 +458,51 @@ static void test_tasks_that_ended(void)
 	kb_trace_close(trace);
 }
 
+/* Task 1 waits for 3 ms in each of these, one after the other. */
+static struct kb_trace *make_waits(void)
+{
+	static const struct {
+		uint8_t object, flags;
+		uint16_t call;
+	} waits[] = {
+		{ KB_OBJECT_PIPE, 0, 0 }, { KB_OBJECT_CALL, 0, 230 }, { KB_OBJECT_FUTEX, 0, 202 },
+		{ KB_OBJECT_NO_CALL, 0, 0 }, { KB_OBJECT_RWSEM_WRITE, 0, 1 },
+		{ KB_OBJECT_MUTEX, KB_OBJECT_OUTSIDE, 0 }, { KB_OBJECT_CALL, KB_OBJECT_COMPAT, 0 },
+	};
+	struct made made;
+
+	begin(&made);
+	must(kb_barman_writer_fact(made.writer, "machine", "x86_64") ||
+	     kb_barman_writer_fact(made.writer, "objects", "1"), "facts");
+	add_switch(&made, 0, 0, 1, true);
+	for (uint32_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+		add(&made, (struct kb_event){ .type = KB_EVENT_TASK_SWITCH, .core = 0,
+			.timestamp = i * 4 * MS + MS, .task_id = 0,
+			.task_switch = { .reason = KB_SWITCH_BLOCKED, .prev_state = 1, .object = waits[i].object,
+					 .object_flags = waits[i].flags, .call = waits[i].call } });
+		add_switch(&made, 0, (i + 1) * 4 * MS, 1, false);
+	}
+	return finish(&made);
+}
+
+static void test_waits_for(void)
+{
+	struct kb_trace *trace = make_waits();
+	struct kb_fired fired[2];
+
+	tap_is(detect(trace, "wait:*>2ms", NULL, 0, fired, 2), 7, "each_wait_has_an_object");
+	tap_is(detect(trace, "wait:*>3ms", NULL, 0, fired, 2), 0, "none_that_is_as_long");
+	tap_is(detect(trace, "wait:read>2ms", NULL, 0, fired, 2), 1, "a_wait_by_its_call");
+	tap_is_string(fired[0].reason, "'a' (1) was off its CPU for 3 ms, blocked in read for a pipe", "with_both");
+	tap_is(detect(trace, "wait:pipe>2ms", NULL, 0, fired, 2), 1, "a_wait_by_its_object");
+	tap_is(detect(trace, "wait:clock_*>2ms", NULL, 0, fired, 2), 1, "a_call_is_all");
+	tap_is_string(fired[0].reason, "'a' (1) was off its CPU for 3 ms, blocked in clock_nanosleep", "in_words");
+	tap_is(detect(trace, "wait:mutex>2ms", NULL, 0, fired, 2), 1, "a_lock_of_linux");
+	tap_is_string(fired[0].reason, "'a' (1) was off its CPU for 3 ms, blocked for a mutex", "in_no_call");
+	tap_is(detect(trace, "wait:futex>2ms", NULL, 0, fired, 2), 1, "a_futex_once");
+	kb_trace_close(trace);
+}
+
 /* ---- moments ---- */
 
 static struct kb_fired at(uint64_t ms)
@@ -537,6 +587,7 @@ int main(void)
 	test_gaps_of_a_reader();
 	test_as_reports();
 	test_tasks_that_ended();
+	test_waits_for();
 	test_moments();
 	test_pressure();
 	kb_trace_close(trace);

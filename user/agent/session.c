@@ -40,15 +40,25 @@ static void leave_out(const struct agent_wanted *wanted, struct kbarman_configur
 }
 
 /* Stream mode; or, if only moments are kept, overwrite mode with what they need. */
-static void choose_mode(const struct agent_session *session, struct kbarman_configure *configure)
+static void choose_mode(const struct agent_session *session, const struct kbarman_query *query,
+			struct kbarman_configure *configure)
 {
-	if (!session->moments.triggers) {
+	const struct kb_triggers *triggers = session->moments.triggers;
+
+	if (!triggers) {
 		configure->mode = KBARMAN_MODE_STREAM;
 		configure->flags |= KBARMAN_CONFIGURE_REUSE;
 		return;
 	}
 	configure->mode = KBARMAN_MODE_OVERWRITE;
-	configure->sources |= kb_triggers_sources(session->moments.triggers);
+	configure->sources |= kb_triggers_sources(triggers);
+	if (!kb_triggers_need_objects(triggers))
+		return;
+	if (query->features & KBARMAN_FEATURE_OBJECTS)
+		configure->flags |= KBARMAN_CONFIGURE_OBJECTS;
+	else
+		agent_say(AGENT_WARNING, "session %s: the module does not tell what tasks wait for, so no trigger "
+			  "wait:... fires", session->wanted.name);
 }
 
 static int configure(struct agent_session *session, struct kb_error *err)
@@ -98,7 +108,7 @@ static int configure(struct agent_session *session, struct kb_error *err)
 		configure.cpus_ptr = (uintptr_t)cpus;
 		configure.nr_cpu_words = (uint32_t)words;
 	}
-	choose_mode(session, &configure);
+	choose_mode(session, &query, &configure);
 	leave_out(wanted, &configure, query.absent);
 	ret = kb_device_configure(device, &configure, err);
 out:

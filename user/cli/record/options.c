@@ -317,6 +317,8 @@ static int check_triggers(struct record_options *o)
 	if (o->extra.socket || o->extra.polls)
 		return cli_fail("--annotate-socket, --poll and --chart write into a whole recording: leave "
 				"them out, or leave out --trigger");
+	if (o->no_objects && kb_triggers_need_objects(o->trigger.triggers))
+		return cli_fail("--trigger wait:... needs what tasks wait for: leave out --no-objects");
 	o->mode = KBARMAN_MODE_OVERWRITE;
 	o->sources |= kb_triggers_sources(o->trigger.triggers);
 	return 0;

@@ -233,6 +233,10 @@ static int configure(struct recording *rec)
 	if (choose_chains(o, &query) || sources_check(o->sources, &query))
 		return CLI_IMPOSSIBLE;
 	configure.flags |= o->chain_flags;
+	if (o->trigger.triggers && kb_triggers_need_objects(o->trigger.triggers) &&
+	    !(query.features & KBARMAN_FEATURE_OBJECTS))
+		return cli_fail("--trigger wait:...: the module that is loaded does not tell what tasks wait for: "
+				"it is too old, or this architecture has no way to know");
 	if (!o->no_objects && query.features & KBARMAN_FEATURE_OBJECTS)
 		configure.flags |= KBARMAN_CONFIGURE_OBJECTS;
 	configure.max_stack = (uint32_t)o->max_stack;

@@ -10,6 +10,8 @@
  *	wakeup>5ms, wakeup:NAME>5ms	the same after wakeups only
  *	irq>1ms, irq:NAME>1ms	an interrupt handler, an IPI or a softirq took longer
  *	offcpu:NAME>1s		a task was off its CPU for longer, whatever it waited for
+ *	wait:NAME>5ms		a task waited longer in this system call, or for such an object: futex,
+ *				file, pipe, socket, mutex, ...
  *	counter:NAME>1M/s	a counter of the PMU or a series of values grew faster, on all CPUs
  *				together, in a tenth of a second
  *	counter:NAME>80		a series of values has such a value
@@ -65,15 +67,16 @@ enum kb_trigger_kind {
 	KB_TRIGGER_MARK,
 	KB_TRIGGER_PSI,
 	KB_TRIGGER_SIGNAL,
+	KB_TRIGGER_WAIT,
 };
 
 /* An expression. It belongs to its kb_triggers. */
 struct kb_trigger {
 	enum kb_trigger_kind kind;
 	const char *text;	/* as it was given */
-	const char *name;	/* of a task, an interrupt, a counter, a mark, a file of
-				 * /proc/pressure; NULL: any */
-	uint64_t limit;		/* latency, wakeup, irq, offcpu: ns; psi: us in window_us; counter:
+	const char *name;	/* of a task, an interrupt, a system call or object, a counter, a
+				 * mark, a file of /proc/pressure; NULL: any */
+	uint64_t limit;		/* latency, wakeup, irq, offcpu, wait: ns; psi: us in window_us; counter:
 				 * see `scale` */
 	double scale;		/* counter: the limit as a number; per second if is_rate */
 	bool is_rate;
@@ -103,6 +106,9 @@ const struct kb_trigger *kb_triggers_get(const struct kb_triggers *triggers, uin
 
 /* What a session has to record for them beside its usual sources: KBARMAN_SOURCE_* of uapi/kbarman.h. */
 uint32_t kb_triggers_sources(const struct kb_triggers *triggers);
+
+/* Whether it has to record what tasks wait for: KBARMAN_CONFIGURE_OBJECTS. */
+bool kb_triggers_need_objects(const struct kb_triggers *triggers);
 
 /* ---- what fired ---- */
 

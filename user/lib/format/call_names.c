@@ -5,6 +5,8 @@
  */
 #include <string.h>
 
+#include <kbarman/event.h>
+
 #include "base/array.h"
 #include "format/call_names.h"
 
@@ -128,4 +130,10 @@ const char *kb_call_name(const char *machine, bool compat, uint16_t number)
 		if (strcmp(lists[i].machine, machine) == 0)
 			return find_name(lists[i].names, number);
 	return NULL;
+}
+
+const char *kb_object_call_name(const char *machine, uint8_t object, uint8_t flags, uint16_t call)
+{
+	return object == KB_OBJECT_NONE || object == KB_OBJECT_NO_CALL || flags & KB_OBJECT_OUTSIDE ? NULL :
+	       kb_call_name(machine, flags & KB_OBJECT_COMPAT, call);
 }

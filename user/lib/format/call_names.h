@@ -11,4 +11,10 @@
  */
 const char *kb_call_name(const char *machine, bool compat, uint16_t number);
 
+/*
+ * The same of call @call in which a task waits for @object, enum kb_object, with @flags, KB_OBJECT_*; NULL also:
+ * it waits in none.
+ */
+const char *kb_object_call_name(const char *machine, uint8_t object, uint8_t flags, uint16_t call);
+
 #endif

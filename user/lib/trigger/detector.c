@@ -19,6 +19,7 @@
 #include "base/array.h"
 #include "base/bisect.h"
 #include "base/options.h"
+#include "format/call_names.h"
 #include "trigger/detector.h"
 #include "trigger/rates.h"
 #include "trigger/reason.h"
@@ -75,6 +76,7 @@ struct kb_detector {
 	struct counting *countings;	/* of each expression */
 	bool any_counter;
 	uint64_t shortest_off;		/* ns: the smallest limit of times off a CPU; 0: there is none */
+	const char *machine;		/* of which system calls have their numbers; NULL: not known */
 
 	struct own own[OWN_MAX];
 	uint32_t nr_own;		/* so far */
@@ -214,6 +216,36 @@ static bool was_told(const struct kb_detector *detector, const struct kb_trigger
 	return false;
 }
 
+/* The system call in which the task waits; NULL: none, or it has no name. */
+static const char *call_of(const struct kb_detector *detector, const struct kb_off *off)
+{
+	return kb_object_call_name(detector->machine, off->object, off->object_flags, off->call);
+}
+
+/* What says more than the call. */
+static bool is_thing(uint8_t object)
+{
+	return object >= KB_OBJECT_FILE && object != KB_OBJECT_ANON && object != KB_OBJECT_FUTEX;
+}
+
+/* Whether it waits in the call, or for the object, that the expression names. */
+static bool waits_for(const struct kb_detector *detector, const struct kb_trigger *trigger,
+		      const struct kb_off *off)
+{
+	const char *call = call_of(detector, off), *object = kb_object_name(off->object);
+
+	return (call && kb_trigger_matches(trigger->name, call, strlen(call))) ||
+	       (object && kb_trigger_matches(trigger->name, object, strlen(object)));
+}
+
+/* Whether the expression is about such a time. */
+static bool is_about(const struct kb_detector *detector, const struct kb_trigger *trigger,
+		     const struct kb_off *off, uint64_t ticks)
+{
+	return trigger->kind == KB_TRIGGER_WAIT ? waits_for(detector, trigger, off) :
+	       trigger->kind == KB_TRIGGER_OFF_CPU && is_named(detector, trigger, off->task_id, ticks);
+}
+
 /* It lasts up to @until so far, or @is_over. */
 static void check_off(struct kb_detector *detector, const struct kb_off *off, int64_t until,
 		      bool is_over)
@@ -229,8 +261,7 @@ static void check_off(struct kb_detector *detector, const struct kb_off *off, in
 	for (uint32_t i = 0; i < kb_triggers_nr(detector->triggers); i++) {
 		const struct kb_trigger *trigger = kb_triggers_get(detector->triggers, i);
 
-		if (trigger->kind != KB_TRIGGER_OFF_CPU || ns <= trigger->limit ||
-		    !is_named(detector, trigger, off->task_id, ticks) ||
+		if (ns <= trigger->limit || !is_about(detector, trigger, off, ticks) ||
 		    was_told(detector, trigger, off))
 			continue;
 		if (!is_over)
@@ -247,7 +278,8 @@ static void check_off(struct kb_detector *detector, const struct kb_off *off, in
 		if (!is_over)	/* the moment is when the limit was reached */
 			found->fired.ns = (int64_t)((uint64_t)off->since + trigger->limit);
 		kb_reason_off(&found->fired, off, is_over,
-			      task_name(detector, off->task_id, ticks, buffer));
+			      task_name(detector, off->task_id, ticks, buffer), call_of(detector, off),
+			      is_thing(off->object) ? kb_object_name(off->object) : NULL);
 	}
 }
 
@@ -638,7 +670,7 @@ static void look_at_triggers(struct kb_detector *detector)
 		const struct kb_trigger *trigger = kb_triggers_get(detector->triggers, i);
 
 		detector->any_counter |= trigger->kind == KB_TRIGGER_COUNTER;
-		if (trigger->kind == KB_TRIGGER_OFF_CPU &&
+		if ((trigger->kind == KB_TRIGGER_OFF_CPU || trigger->kind == KB_TRIGGER_WAIT) &&
 		    (!detector->shortest_off || trigger->limit < detector->shortest_off))
 			detector->shortest_off = trigger->limit;
 	}
@@ -683,6 +715,7 @@ int kb_detector_create(struct kb_detector **out, const struct kb_triggers *trigg
 	detector->triggers = triggers;
 	detector->trace = trace;
 	detector->header = kb_trace_header(trace);
+	detector->machine = kb_barman_fact(kb_trace_barman(trace), "machine");
 	detector->tasks = kb_trace_tasks(trace, err);
 	detector->countings =
 		calloc((size_t)kb_triggers_nr(triggers) + 1, sizeof(*detector->countings));

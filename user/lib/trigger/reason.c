@@ -53,17 +53,21 @@ void kb_reason_wait(struct kb_fired *fired, const struct kb_latency_wait *wait, 
 		    wait->task_id, text, wait->core, waker);
 }
 
-void kb_reason_off(struct kb_fired *fired, const struct kb_off *off, bool is_over, const char *task)
+void kb_reason_off(struct kb_fired *fired, const struct kb_off *off, bool is_over, const char *task,
+		   const char *call, const char *object)
 {
-	char text[TIME_TEXT];
+	const char *how = off->preempted ? "preempted" : "blocked";
+	char text[TIME_TEXT], where[96] = "";
 
 	time_text(fired->measured, text);
+	if (call || object)
+		snprintf(where, sizeof(where), "%s%s%s%s", call ? " in " : "", call ?: "", object ? " for a " : "",
+			 object ?: "");
 	if (is_over)
-		set(fired, "'%s' (%" PRIu32 ") was off its CPU for %s, %s", task, off->task_id, text,
-		    off->preempted ? "preempted" : "blocked");
+		set(fired, "'%s' (%" PRIu32 ") was off its CPU for %s, %s%s", task, off->task_id, text, how, where);
 	else
-		set(fired, "'%s' (%" PRIu32 ") is off its CPU, %s, for %s and still is", task,
-		    off->task_id, off->preempted ? "preempted" : "blocked", text);
+		set(fired, "'%s' (%" PRIu32 ") is off its CPU, %s%s, for %s and still is", task, off->task_id, how,
+		    where, text);
 }
 
 void kb_reason_irq(struct kb_fired *fired, const struct kb_tile *tile, const char *name,

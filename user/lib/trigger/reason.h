@@ -11,7 +11,9 @@
 /* @task waited; @waker: who woke it. */
 void kb_reason_wait(struct kb_fired *fired, const struct kb_latency_wait *wait, const char *task,
 		    const char *waker);
-void kb_reason_off(struct kb_fired *fired, const struct kb_off *off, bool is_over, const char *task);
+/* @call: the system call in which it waits; @object: for what. NULL: not to be told. */
+void kb_reason_off(struct kb_fired *fired, const struct kb_off *off, bool is_over, const char *task,
+		   const char *call, const char *object);
 
 /* @name: of the interrupt; @task: whom it interrupted, NULL: nobody that is known. */
 void kb_reason_irq(struct kb_fired *fired, const struct kb_tile *tile, const char *name,

@@ -74,6 +74,7 @@ uint32_t kb_triggers_sources(const struct kb_triggers *triggers)
 			sources |= KBARMAN_SOURCE_IRQ | KBARMAN_SOURCE_SOFTIRQ;
 			break;
 		case KB_TRIGGER_OFF_CPU:
+		case KB_TRIGGER_WAIT:
 			sources |= KBARMAN_SOURCE_SCHED;
 			break;
 		case KB_TRIGGER_MARK:
@@ -84,4 +85,12 @@ uint32_t kb_triggers_sources(const struct kb_triggers *triggers)
 		}
 	}
 	return sources;
+}
+
+bool kb_triggers_need_objects(const struct kb_triggers *triggers)
+{
+	for (uint32_t i = 0; i < triggers->nr; i++)
+		if (triggers->rows[i]->kind == KB_TRIGGER_WAIT)
+			return true;
+	return false;
 }

@@ -344,12 +344,9 @@ struct kb_text kb_names_irq(const struct kb_names *names, uint32_t irq, uint32_t
 
 const char *kb_names_call(const struct kb_names *names, const struct kb_event *event)
 {
-	bool is_call = event->type == KB_EVENT_TASK_SWITCH && event->task_switch.object != KB_OBJECT_NONE &&
-		       event->task_switch.object != KB_OBJECT_NO_CALL &&
-		       !(event->task_switch.object_flags & KB_OBJECT_OUTSIDE);
-
-	return is_call ? kb_call_name(names->machine, event->task_switch.object_flags & KB_OBJECT_COMPAT,
-				      event->task_switch.call) : NULL;
+	return event->type != KB_EVENT_TASK_SWITCH ? NULL :
+	       kb_object_call_name(names->machine, event->task_switch.object, event->task_switch.object_flags,
+				   event->task_switch.call);
 }
 
 const char *kb_names_object(const struct kb_names *names, const struct kb_event *event, uint32_t task_id)

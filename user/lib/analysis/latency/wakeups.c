@@ -38,6 +38,8 @@ struct task {
 	bool was_preempted;		/* ... and could have run on */
 	bool gone;			/* it has ended */
 	bool recorded, not_recorded;	/* if only some are: what is known of this one */
+	uint8_t object, object_flags;	/* what it waits for off its CPU */
+	uint16_t call;
 	struct kb_origin waker;
 	uint32_t waker_core, interrupted;
 	uint32_t core;			/* the CPU in whose queue it is, as far as known */
@@ -144,6 +146,9 @@ static int end_off(struct kb_wakeups *wakeups, struct task *task, const struct k
 		.task_id = (uint32_t)task->key,
 		.core = walk->event.core,
 		.preempted = task->was_preempted,
+		.object = task->object,
+		.object_flags = task->object_flags,
+		.call = task->call,
 		.sure = !wakeups->some || task->recorded,
 		.since = task->off_at,
 	};
@@ -165,6 +170,9 @@ int kb_wakeups_off(const struct kb_wakeups *wakeups, kb_off_take take, void *con
 			.task_id = (uint32_t)task->key,
 			.core = task->core,
 			.preempted = task->was_preempted,
+			.object = task->object,
+			.object_flags = task->object_flags,
+			.call = task->call,
 			.sure = !wakeups->some,
 			.since = task->off_at,
 		};
@@ -312,6 +320,9 @@ static int leaves(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 	task->off_at = walk->ns;
 	task->is_off = true;
 	task->was_preempted = walk->event.task_switch.reason != KB_SWITCH_BLOCKED;
+	task->object = walk->event.task_switch.object;
+	task->object_flags = walk->event.task_switch.object_flags;
+	task->call = walk->event.task_switch.call;
 	task->core = walk->event.core;
 	if (has_ended(wakeups, walk)) {
 		wakeups->nr_gone += !task->gone;

@@ -112,7 +112,7 @@ static const char *object_text(const struct kb_offcpu *offcpu, const struct kb_e
 	const bool iowait = event->task_switch.object_flags & KB_OBJECT_IOWAIT;
 	const char *name;
 
-	if (event->task_switch.object == KB_OBJECT_NO_CALL)
+	if (event->task_switch.object == KB_OBJECT_NO_CALL || event->task_switch.object_flags & KB_OBJECT_OUTSIDE)
 		return iowait ? "[page from a disk]" : "[in no system call]";
 	name = kb_call_name(offcpu->machine, event->task_switch.object_flags & KB_OBJECT_COMPAT,
 			    event->task_switch.call);
