@@ -139,19 +139,25 @@ static int forget_gone(struct kb_wakeups *wakeups)
 
 /* ---- a wait ends ---- */
 
-/* The time off a CPU of @task ends, because it runs. */
-static int end_off(struct kb_wakeups *wakeups, struct task *task, const struct kb_walk *walk)
+/* The time that @task is off its CPU, of @core. */
+static struct kb_off off_of(const struct task *task, uint32_t core, bool sure)
 {
-	const struct kb_off off = {
+	return (struct kb_off){
 		.task_id = (uint32_t)task->key,
-		.core = walk->event.core,
+		.core = core,
 		.preempted = task->was_preempted,
 		.object = task->object,
 		.object_flags = task->object_flags,
 		.call = task->call,
-		.sure = !wakeups->some || task->recorded,
+		.sure = sure,
 		.since = task->off_at,
 	};
+}
+
+/* The time off a CPU of @task ends, because it runs. */
+static int end_off(struct kb_wakeups *wakeups, struct task *task, const struct kb_walk *walk)
+{
+	const struct kb_off off = off_of(task, walk->event.core, !wakeups->some || task->recorded);
 	bool was_off = task->is_off;
 
 	task->is_off = false;
@@ -166,16 +172,7 @@ int kb_wakeups_off(const struct kb_wakeups *wakeups, kb_off_take take, void *con
 
 	for (uint32_t i = 0; i < wakeups->tasks.nr && !ret; i++) {
 		const struct task *task = kb_table_row(&wakeups->tasks, i);
-		const struct kb_off off = {
-			.task_id = (uint32_t)task->key,
-			.core = task->core,
-			.preempted = task->was_preempted,
-			.object = task->object,
-			.object_flags = task->object_flags,
-			.call = task->call,
-			.sure = !wakeups->some,
-			.since = task->off_at,
-		};
+		const struct kb_off off = off_of(task, task->core, !wakeups->some);
 
 		if (task->is_off && !task->gone)
 			ret = take(context, &off);
