@@ -122,7 +122,8 @@ static const char *find_name(const char *name, unsigned int number)
 	return *name && strcmp(name, "-") != 0 ? name : NULL;
 }
 
-const char *kb_call_name(const char *machine, bool compat, uint16_t number)
+/* @compat: of the machine's other kind of programs. */
+static const char *call_name(const char *machine, bool compat, uint16_t number)
 {
 	if (number >= FIRST_SHARED)
 		return find_name(shared, number - FIRST_SHARED);
@@ -132,8 +133,13 @@ const char *kb_call_name(const char *machine, bool compat, uint16_t number)
 	return NULL;
 }
 
+bool kb_object_is_outside(uint8_t object, uint8_t flags)
+{
+	return object == KB_OBJECT_NO_CALL || (object != KB_OBJECT_NONE && flags & KB_OBJECT_OUTSIDE);
+}
+
 const char *kb_object_call_name(const char *machine, uint8_t object, uint8_t flags, uint16_t call)
 {
-	return object == KB_OBJECT_NONE || object == KB_OBJECT_NO_CALL || flags & KB_OBJECT_OUTSIDE ? NULL :
-	       kb_call_name(machine, flags & KB_OBJECT_COMPAT, call);
+	return object == KB_OBJECT_NONE || kb_object_is_outside(object, flags) ? NULL :
+	       call_name(machine, flags & KB_OBJECT_COMPAT, call);
 }

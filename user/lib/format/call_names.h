@@ -5,15 +5,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * The name of the system call @number of @machine (uname(2); NULL: not known), the same pointer each
- * time; NULL: it has no name here. @compat: of the machine's other kind of programs.
- */
-const char *kb_call_name(const char *machine, bool compat, uint16_t number);
+/* Whether a task that waits for @object, enum kb_object, with @flags, KB_OBJECT_*, is in no system call. */
+bool kb_object_is_outside(uint8_t object, uint8_t flags);
 
 /*
- * The same of call @call in which a task waits for @object, enum kb_object, with @flags, KB_OBJECT_*; NULL also:
- * it waits in none.
+ * The name of the system call @call of @machine (uname(2); NULL: not known) in which a task waits for @object
+ * with @flags, the same pointer each time; NULL: it is in none, or that has no name here.
  */
 const char *kb_object_call_name(const char *machine, uint8_t object, uint8_t flags, uint16_t call);
 

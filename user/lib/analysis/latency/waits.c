@@ -16,6 +16,7 @@
 #include "analysis/trace/wanted.h"
 #include "base/options.h"
 #include "base/table.h"
+#include "format/call_names.h"
 
 #define KEY_WORDS	3
 #define OBJECTS_MAX	65536U		/* then one row for all others of a task and kind */
@@ -95,8 +96,7 @@ static struct kb_waits_row make_row(struct waits *waits, const struct kb_event *
 		.task = task,
 		.object = event->task_switch.object,
 		.iowait = event->task_switch.object && event->task_switch.object_flags & KB_OBJECT_IOWAIT,
-		.outside = event->task_switch.object == KB_OBJECT_NO_CALL ||
-			   (event->task_switch.object && event->task_switch.object_flags & KB_OBJECT_OUTSIDE),
+		.outside = kb_object_is_outside(event->task_switch.object, event->task_switch.object_flags),
 		.call = kb_names_call(waits->names, event),
 		.name = kb_names_object(waits->names, event, task_id),
 	};

@@ -112,10 +112,10 @@ static const char *object_text(const struct kb_offcpu *offcpu, const struct kb_e
 	const bool iowait = event->task_switch.object_flags & KB_OBJECT_IOWAIT;
 	const char *name;
 
-	if (event->task_switch.object == KB_OBJECT_NO_CALL || event->task_switch.object_flags & KB_OBJECT_OUTSIDE)
+	if (kb_object_is_outside(event->task_switch.object, event->task_switch.object_flags))
 		return iowait ? "[page from a disk]" : "[in no system call]";
-	name = kb_call_name(offcpu->machine, event->task_switch.object_flags & KB_OBJECT_COMPAT,
-			    event->task_switch.call);
+	name = kb_object_call_name(offcpu->machine, event->task_switch.object, event->task_switch.object_flags,
+				   event->task_switch.call);
 	return name ?: "[another system call]";
 }
 
