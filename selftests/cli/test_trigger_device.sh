@@ -105,9 +105,9 @@ every_time_off_a_cpu_is_kept() {
 		"$OUTLIERS" sleep 5 600 1000 || return 1
 	N=5 each_has_its_capture sleep || return 1
 	reasons
-	# a recorder that comes late finds it over
-	[ "$(reasons | grep -c "^offcpu:sleeper>500ms: 'sleeper' ([0-9]*) \(is\|was\) off its CPU")" -eq 5 ] &&
-		[ "$(how_many)" -eq 5 ]
+	# a recorder that comes late finds it over; on a machine that stands still short sleeps are long, too
+	[ "$(reasons | grep -c "^offcpu:sleeper>500ms: 'sleeper' ([0-9]*) \(is\|was\) off its CPU")" -ge 5 ] &&
+		[ "$(how_many)" -ge 5 ]
 }
 
 waits_for_a_call_are_kept() {
