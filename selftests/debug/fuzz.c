@@ -55,7 +55,7 @@ static size_t page;
 /* ---- what was accepted: ioctls by their numbers, marks by their types ---- */
 
 #define CALL(command)	(_IOC_NR(command) - _IOC_NR(KBARMAN_QUERY))
-#define MARK(type)	(CALL(KBARMAN_ADOPT) + 1 + (type))
+#define MARK(type)	(CALL(KBARMAN_TURN) + 1 + (type))
 #define MAP		MARK(KBARMAN_MARK_COUNTER + 1)
 
 static const char *const kinds[] = {
@@ -72,6 +72,7 @@ static const char *const kinds[] = {
 	[CALL(KBARMAN_SESSIONS)] = "sessions",
 	[CALL(KBARMAN_CHOOSE)] = "choose",
 	[CALL(KBARMAN_ADOPT)] = "adopt",
+	[CALL(KBARMAN_TURN)] = "turn",
 	[MARK(KBARMAN_MARK_STRING)] = "string",
 	[MARK(KBARMAN_MARK_BOOKMARK)] = "bookmark",
 	[MARK(KBARMAN_MARK_CHANNEL)] = "channel",
@@ -115,6 +116,8 @@ static void each_was_accepted(void)
 
 	fputs("# accepted:", stdout);
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (!kinds[i])
+			continue;	/* a number that no ioctl has */
 		printf(" %lu %s%s", accepted[i], kinds[i], i < ARRAY_SIZE(kinds) - 1 ? "," : "\n");
 		all &= accepted[i] > 0;
 	}
