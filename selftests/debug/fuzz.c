@@ -82,6 +82,7 @@ static const char *const kinds[] = {
 };
 static unsigned long accepted[ARRAY_SIZE(kinds)];
 static const struct kbarman_mark_state *marks;
+static bool adoptable;		/* a session began with the module */
 
 /* As call(), and counted. */
 static int counted(int fd, unsigned long command, void *argument)
@@ -96,6 +97,16 @@ static int counted(int fd, unsigned long command, void *argument)
 static uint32_t recording(void)
 {
 	return __atomic_load_n(&marks->recording, __ATOMIC_RELAXED);
+}
+
+/* Unless others have loaded the module, it begins with a session for KBARMAN_ADOPT. */
+static void module_begin(void)
+{
+	if (!access(KBARMAN_DEVICE, F_OK))
+		return;
+	if (module_load_with("boot=sched,marks"))
+		lost("the module does not load");
+	adoptable = true;
 }
 
 static void marks_begin(void)
@@ -118,6 +129,8 @@ static void each_was_accepted(void)
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
 		if (!kinds[i])
 			continue;	/* a number that no ioctl has */
+		if (i == CALL(KBARMAN_ADOPT) && !adoptable)
+			continue;
 		printf(" %lu %s%s", accepted[i], kinds[i], i < ARRAY_SIZE(kinds) - 1 ? "," : "\n");
 		all &= accepted[i] > 0;
 	}
@@ -262,6 +275,14 @@ static const struct kbarman_event events[] = {
 	{ .attr = { .type = 77, .config = ~0ULL }, .name = "nothing" },
 };
 
+/* A quarter of them: many need others, or go without others. Now and then one that is not there. */
+static uint32_t any_flags(uint64_t *bits)
+{
+	uint32_t flags = take(bits, 1 << 12) & take(bits, 1 << 12);
+
+	return take(bits, 16) ? flags & KBARMAN_CONFIGURE_ALL : flags;
+}
+
 static int call_configure(int fd, uint64_t bits)
 {
 	static uint32_t pids[4];
@@ -273,7 +294,7 @@ static int call_configure(int fd, uint64_t bits)
 		.size = sizeof(c), .mode = take(&bits, 2),
 		.sources = take(&bits, KBARMAN_SOURCE_ALL + 1) |
 			(take(&bits, 2) ? KBARMAN_SOURCE_MARKS : 0),
-		.flags = take(&bits, 4) ? 0 : take(&bits, 128),
+		.flags = take(&bits, 2) ? 0 : any_flags(&bits),
 		.ring_bytes = 64 * KIB << take(&bits, 3), .max_tasks = 1 << take(&bits, 10),
 		.max_maps = 1 << take(&bits, 10), .max_strings = 1024 << take(&bits, 6),
 		.watermark = take(&bits, 4) ? 0 : 1 << take(&bits, 20),
@@ -308,6 +329,14 @@ static int call_configure(int fd, uint64_t bits)
 	if (c.sources & KBARMAN_SOURCE_PMU) {
 		c.nr_events = 1 + (take(&bits, 4) ? take(&bits, 2) : take(&bits, 4));
 		c.count_ns = take(&bits, 4) ? 0 : KBARMAN_COUNT_NS_MIN << take(&bits, 8);
+	}
+	/* turns, which need all of this */
+	if (c.sources & KBARMAN_SOURCE_PMU && take(&bits, 2)) {
+		c.sources |= KBARMAN_SOURCE_SCHED;
+		c.flags |= KBARMAN_CONFIGURE_COUNT_SWITCH;
+		c.nr_events = 2;
+		some[0].event.turn = 0;
+		some[1].event.turn = 1 + take(&bits, 2);
 	}
 	c.nr_cpu_words = take(&bits, 4) ? 0 : take(&bits, 3);
 	c.nr_pids = take(&bits, 4) ? 0 : take(&bits, 4);
@@ -509,13 +538,13 @@ static int call_simple(int fd, unsigned int which, uint64_t bits)
 		command = KBARMAN_CHOOSE, size = sizeof(u.choose);
 		u.choose.session = session(fd) - take(&bits, 3);
 		break;
-	case 7:		/* there is none, unless the module was loaded with `boot` */
+	case 7:		/* that of module_begin(), until it is adopted */
 		command = KBARMAN_ADOPT, size = sizeof(u.adopt);
 		u.adopt.session = take(&bits, 3);
 		break;
 	case 8:
 		command = KBARMAN_TURN, size = sizeof(u.turn);
-		u.turn.turn = take(&bits, 4);
+		u.turn.turn = take(&bits, 8) ? 1 + take(&bits, 2) : take(&bits, 64);
 		break;
 	}
 	/* a program with more fields, or less */
@@ -691,7 +720,7 @@ static void reopen(unsigned int i, uint64_t bits)
 
 /* The first ones of their kinds, of 64. */
 enum { CONFIGURES = 3, STARTS = 11, MAKES_SERIES = 23, WRITES = 27, FILLS_TABLE = 53,
-       CONSUMES = 57 };
+       TURNS = 55, CONSUMES = 57 };
 
 /* With the first descriptor a program gets furthest. */
 #define FIRST_FILE	64
@@ -758,15 +787,15 @@ static void any_call(struct step s)
 		accepted[CALL(KBARMAN_MARK_STATE)]++;
 		close(fd);
 		break;
-	case 53:
+	case FILLS_TABLE:
 		fill(files[i], s.how);
 		break;
 	case 52:
 		/* work, for what records */
 		usleep(take(&s.how, 3000));
 		break;
-	case 55:
-		call_simple(files[i], 8, s.how);	/* turns */
+	case TURNS:
+		call_simple(files[i], 8, s.how);
 		break;
 	default:
 		call_simple(files[i], kind % 7 ? 1 + kind % 7 : 0, s.how);
@@ -954,7 +983,8 @@ static void begin_recording(struct program *program)
 
 	if (!random_below(4))
 		first[2] = FILLS_TABLE;
-
+	if (random_below(2))
+		first[4] = TURNS;
 	for (i = 0; i < ARRAY_SIZE(first) && i < program->nr; i++)
 		program->steps[i].what = (program->steps[i].what & -128ULL) | FIRST_FILE | first[i];
 }
@@ -1042,7 +1072,7 @@ int main(int argc, char **argv)
 	unsigned int i;
 
 	random_start();
-	module_want();
+	module_begin();
 	page = sysconf(_SC_PAGESIZE);
 	edge = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (edge == MAP_FAILED || munmap(edge + page, page))

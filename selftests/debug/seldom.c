@@ -278,13 +278,12 @@ static void probe_that_is_refused(void)
 /* The test build, loaded anew with these parameters. */
 static void load_with(const char *parameters)
 {
-	int error = module_unload(), file = open(MODULE_FILE, O_RDONLY | O_CLOEXEC);
+	int error = module_unload();
 
 	if (error && error != -ENOENT)
 		lost("a module that does not go: %d", error);
-	if (syscall(SYS_finit_module, file, parameters, 0) < 0)
+	if (module_load_with(parameters))
 		lost("a module that does not load with %s", parameters);
-	close(file);
 }
 
 /* What the query says, and what a configuration with these sources says then. */
@@ -310,7 +309,7 @@ static void tracepoint_that_is_missing(void)
 	unsigned int nth, switches = 0, idling = 0, tasks = 0, wrong = 0;
 
 	for (nth = 1; nth < 64; nth++) {
-		int error, file, fd;
+		int error, fd;
 		uint32_t absent;
 		char text[32];
 
@@ -318,10 +317,7 @@ static void tracepoint_that_is_missing(void)
 		error = module_unload();
 		if (error && error != -ENOENT)
 			lost("a module that does not go: %d", error);
-		file = open(MODULE_FILE, O_RDONLY | O_CLOEXEC);
-		error = syscall(SYS_finit_module, file, text, 0);
-		close(file);
-		if (error)
+		if (module_load_with(text))
 			continue;
 		if (parameter("test_fault"))
 			break;

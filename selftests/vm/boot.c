@@ -7,17 +7,6 @@
 
 #include "sessions.h"
 
-static int load(const char *parameters)
-{
-	int fd = open(MODULE_FILE, O_RDONLY | O_CLOEXEC), error;
-
-	if (fd < 0)
-		lost("%s is not in the current directory", MODULE_FILE);
-	error = syscall(SYS_finit_module, fd, parameters, 0) < 0 ? -errno : 0;
-	close(fd);
-	return error;
-}
-
 /* A process of an earlier test may still hold its descriptor for a moment. */
 static void unload(void)
 {
@@ -76,7 +65,7 @@ TEST_F(boot, what_ran_before_any_program_could_ask_is_recorded)
 	struct kbarman_query q;
 	struct kbarman_stats s;
 
-	ASSERT_EQ(0, load("boot=usual,wake ring_bytes=4194304"));
+	ASSERT_EQ(0, module_load_with("boot=usual,wake ring_bytes=4194304"));
 	loaded = clock_ns(CLOCK_REALTIME);
 	ping_pong(0, ROUNDS);
 	self->fd = device_open();
@@ -114,7 +103,7 @@ TEST_F(boot, it_is_a_stream_that_its_adopter_reads)
 	struct kbarman_stats s;
 	const void *map;
 
-	ASSERT_EQ(0, load("boot=sched ring_bytes=4096"));
+	ASSERT_EQ(0, module_load_with("boot=sched ring_bytes=4096"));
 	ping_pong(0, 10 * ROUNDS);
 	self->fd = device_open();
 	ASSERT_EQ(0, adopt(self->fd, 0));
@@ -134,7 +123,7 @@ TEST_F(boot, the_newest_records_are_kept_if_that_is_asked_for)
 {
 	pid_t last;
 
-	ASSERT_EQ(0, load("boot=sched,maps boot_overwrite=1 ring_bytes=4096"));
+	ASSERT_EQ(0, module_load_with("boot=sched,maps boot_overwrite=1 ring_bytes=4096"));
 	ping_pong(0, 10 * ROUNDS);
 	last = ping_pong(0, 10);
 	self->fd = device_open();
@@ -166,7 +155,7 @@ TEST_F(boot, it_takes_samples_with_chains)
 	unsigned int chains;
 	const void *map;
 
-	ASSERT_EQ(0, load("boot=usual,chains boot_hz=500 ring_bytes=4194304"));
+	ASSERT_EQ(0, module_load_with("boot=usual,chains boot_hz=500 ring_bytes=4194304"));
 	self->fd = device_open();
 	ASSERT_EQ(0, adopt(self->fd, 0));
 	EXPECT_EQ(2, query(self->fd).nr_events);	/* cycles, or cpu-clock */
@@ -185,7 +174,7 @@ TEST_F(boot, one_descriptor_gets_it)
 	struct kbarman_adopt a = { .size = sizeof(a) };
 	int other;
 
-	ASSERT_EQ(0, load("boot=sched"));
+	ASSERT_EQ(0, module_load_with("boot=sched"));
 	self->fd = device_open();
 	other = begin(small(KBARMAN_MODE_STREAM));
 	EXPECT_EQ(-EBUSY, adopt(other, 0));
@@ -224,7 +213,7 @@ TEST_F(boot, who_may_not_see_kernel_addresses_does_not_get_it)
 	int status;
 	pid_t child;
 
-	ASSERT_EQ(0, load("boot=usual,chains boot_hz=100"));
+	ASSERT_EQ(0, module_load_with("boot=usual,chains boot_hz=100"));
 	child = fork();
 	if (!child)
 		_exit(is_refused());
@@ -240,7 +229,7 @@ TEST_F(boot, what_the_kernel_can_not_give_is_left_out)
 {
 	struct kbarman_query q;
 
-	ASSERT_EQ(0, load("boot=usual,latency"));
+	ASSERT_EQ(0, module_load_with("boot=usual,latency"));
 	self->fd = device_open();
 	q = query(self->fd);
 	EXPECT_TRUE(runs(self->fd));
@@ -249,10 +238,10 @@ TEST_F(boot, what_the_kernel_can_not_give_is_left_out)
 
 TEST_F(boot, if_nobody_wants_it_it_ends_with_the_module)
 {
-	ASSERT_EQ(0, load("boot=usual,latency boot_hz=100"));
+	ASSERT_EQ(0, module_load_with("boot=usual,latency boot_hz=100"));
 	ping_pong(0, ROUNDS);
 	ASSERT_EQ(0, module_unload());
-	ASSERT_EQ(0, load("boot=sched"));
+	ASSERT_EQ(0, module_load_with("boot=sched"));
 	self->fd = device_open();
 	EXPECT_EQ(KBARMAN_SOURCE_SCHED, only_session(self->fd).sources);
 }
@@ -262,7 +251,7 @@ TEST_F(boot, it_keeps_its_place)
 {
 	int fd[MOST], i, late;
 
-	ASSERT_EQ(0, load("boot=sched"));
+	ASSERT_EQ(0, module_load_with("boot=sched"));
 	for (i = 0; i < MOST - 1; i++)
 		fd[i] = begin(small(KBARMAN_MODE_STREAM));
 	late = device_open();
@@ -282,8 +271,8 @@ TEST_F(boot, a_wrong_parameter_is_refused)
 	unsigned int i;
 
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		EXPECT_EQ(-EINVAL, load(wrong[i])) TH_LOG("%s", wrong[i]);
-	ASSERT_EQ(0, load("boot="));
+		EXPECT_EQ(-EINVAL, module_load_with(wrong[i])) TH_LOG("%s", wrong[i]);
+	ASSERT_EQ(0, module_load_with("boot="));
 	self->fd = device_open();
 	EXPECT_EQ(0, query(self->fd).state);
 	EXPECT_EQ(-ENOENT, adopt(self->fd, 0));

@@ -83,17 +83,22 @@ static inline void __attribute__((noreturn)) skip_test(void)
 
 /* ---- the module ---- */
 
-static inline int module_load(void)
+static inline int module_load_with(const char *parameters)
 {
 	int fd = open(MODULE_FILE, O_RDONLY | O_CLOEXEC);
 	int error = 0;
 
 	if (fd < 0)
 		lost("%s is not in the current directory", MODULE_FILE);
-	if (syscall(SYS_finit_module, fd, "", 0) < 0)
+	if (syscall(SYS_finit_module, fd, parameters, 0) < 0)
 		error = -errno;
 	close(fd);
 	return error;
+}
+
+static inline int module_load(void)
+{
+	return module_load_with("");
 }
 
 static inline int module_unload(void)
