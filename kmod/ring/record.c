@@ -89,63 +89,73 @@ static struct kbarman_slot record_begin(struct kbarman_ring *ring, unsigned long
 	return kbarman_ring_reserve(ring, length);
 }
 
+/* A record that is being written. */
+struct record_slot {
+	struct kbarman_short it;	/* it.slot.record: NULL, the record is lost */
+	bool is_short;
+};
+
+/* Of a record that the inlined short way can't write. False: there is nothing to write to. */
+static __always_inline bool slow_begin(struct kbarman_ring *ring, unsigned long length,
+				       struct record_slot *slot)
+{
+	if (!kbarman_ring_ready(ring))
+		return false;
+	slot->is_short = kbarman_ring_reserve_called(ring, length, &slot->it);
+	if (!slot->is_short)
+		slot->it.slot = record_begin(ring, length);
+	return slot->it.slot.record;
+}
+
+static __always_inline void slot_commit(struct kbarman_ring *ring, const struct record_slot *slot)
+{
+	if (slot->is_short)
+		kbarman_ring_commit_short(ring, &slot->it);
+	else
+		kbarman_ring_commit(ring, slot->it.slot.begin);
+}
+
 noinline void kbarman_record_small_slow(struct kbarman_ring *ring, u32 type, u64 tail)
 {
-	struct kbarman_short it;
-	struct kbarman_slot slot;
+	struct record_slot slot;
 
-	if (!kbarman_ring_ready(ring))
+	if (!slow_begin(ring, sizeof(struct kbarman_small_record), &slot))
 		return;
-	if (kbarman_ring_reserve_called(ring, sizeof(struct kbarman_small_record), &it)) {
-		kbarman_fill_small(ring, it.slot, type, tail);
-		kbarman_ring_commit_short(ring, &it);
-		return;
-	}
-	slot = record_begin(ring, sizeof(struct kbarman_small_record));
-	if (!slot.record)
-		return;
-	kbarman_fill_small(ring, slot, type, tail);
-	kbarman_ring_commit(ring, slot.begin);
+	kbarman_fill_small(ring, slot.it.slot, type, tail);
+	slot_commit(ring, &slot);
 }
 
 noinline void kbarman_record_object_slow(struct kbarman_ring *ring, u64 tail,
 					 struct kbarman_object object)
 {
-	struct kbarman_short it;
-	struct kbarman_slot slot;
+	struct record_slot slot;
 
-	if (!kbarman_ring_ready(ring))
+	if (!slow_begin(ring, sizeof(struct kbarman_object_record), &slot))
 		return;
-	if (kbarman_ring_reserve_called(ring, sizeof(struct kbarman_object_record), &it)) {
-		kbarman_fill_object(ring, it.slot, tail, object);
-		kbarman_ring_commit_short(ring, &it);
-		return;
-	}
-	slot = record_begin(ring, sizeof(struct kbarman_object_record));
-	if (!slot.record)
-		return;
-	kbarman_fill_object(ring, slot, tail, object);
-	kbarman_ring_commit(ring, slot.begin);
+	kbarman_fill_object(ring, slot.it.slot, tail, object);
+	slot_commit(ring, &slot);
 }
 
 noinline void kbarman_record_detail_slow(struct kbarman_ring *ring, u64 task_and_series, u64 value,
 					 struct kbarman_detail detail)
 {
-	struct kbarman_short it;
-	struct kbarman_slot slot;
+	struct record_slot slot;
 
-	if (!kbarman_ring_ready(ring))
+	if (!slow_begin(ring, sizeof(struct kbarman_detail_record), &slot))
 		return;
-	if (kbarman_ring_reserve_called(ring, sizeof(struct kbarman_detail_record), &it)) {
-		kbarman_fill_detail(ring, it.slot, task_and_series, value, detail);
-		kbarman_ring_commit_short(ring, &it);
+	kbarman_fill_detail(ring, slot.it.slot, task_and_series, value, detail);
+	slot_commit(ring, &slot);
+}
+
+noinline void kbarman_record_wakeup_slow(struct kbarman_ring *ring, u64 task_and_series,
+					 struct kbarman_detail detail, struct kbarman_object object)
+{
+	struct record_slot slot;
+
+	if (!slow_begin(ring, sizeof(struct kbarman_wakeup_record), &slot))
 		return;
-	}
-	slot = record_begin(ring, sizeof(struct kbarman_detail_record));
-	if (!slot.record)
-		return;
-	kbarman_fill_detail(ring, slot, task_and_series, value, detail);
-	kbarman_ring_commit(ring, slot.begin);
+	kbarman_fill_wakeup(ring, slot.it.slot, task_and_series, detail, object);
+	slot_commit(ring, &slot);
 }
 
 void kbarman_record_switch_chain(struct kbarman_ring *ring, u32 task_id,
@@ -170,15 +180,9 @@ void kbarman_record_switch_chain(struct kbarman_ring *ring, u32 task_id,
 	kbarman_ring_commit(ring, slot.begin);
 }
 
-/* A sample that is being written. */
-struct sample_slot {
-	struct kbarman_short it;	/* it.slot.record: NULL, the sample is lost */
-	bool is_short;
-};
-
 /* Begin a sample of @length bytes: what samples with PC and without have in common. */
 static __always_inline void *sample_begin(struct kbarman_ring *ring, u32 type, u32 task_id,
-					  unsigned long length, struct sample_slot *slot)
+					  unsigned long length, struct record_slot *slot)
 {
 	struct bm_protocol_sample *sample;
 
@@ -195,14 +199,6 @@ static __always_inline void *sample_begin(struct kbarman_ring *ring, u32 type, u
 	return sample;
 }
 
-static __always_inline void sample_commit(struct kbarman_ring *ring, const struct sample_slot *slot)
-{
-	if (slot->is_short)
-		kbarman_ring_commit_short(ring, &slot->it);
-	else
-		kbarman_ring_commit(ring, slot->it.slot.begin);
-}
-
 bool kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long pc,
 			   const u64 *deltas, unsigned int nr_deltas,
 			   const struct bm_kbarman_callchain *chain, unsigned long chain_bytes)
@@ -213,7 +209,7 @@ bool kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long
 		u64 deltas[];
 	} __packed __aligned(4);
 	unsigned long base = sizeof(struct sample) + nr_deltas * sizeof(*deltas);
-	struct sample_slot slot;
+	struct record_slot slot;
 	struct sample *record = sample_begin(ring, BM_RECORD_SAMPLE_WITH_PC, task_id,
 					     base + chain_bytes, &slot);
 	unsigned int i;
@@ -226,7 +222,7 @@ bool kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long
 		record->deltas[i] = deltas[i];
 	if (chain_bytes)
 		memcpy((void *)record + base, chain, chain_bytes);
-	sample_commit(ring, &slot);
+	slot_commit(ring, &slot);
 	return true;
 }
 
@@ -235,13 +231,13 @@ bool kbarman_record_counts(struct kbarman_ring *ring, u32 task_id, const u64 *de
 {
 	unsigned long bytes = nr_deltas * sizeof(*deltas);
 	struct bm_protocol_sample *record;
-	struct sample_slot slot;
+	struct record_slot slot;
 
 	record = sample_begin(ring, BM_RECORD_SAMPLE, task_id, sizeof(*record) + bytes, &slot);
 	if (!record)
 		return false;
 	memcpy(record + 1, deltas, bytes);
-	sample_commit(ring, &slot);
+	slot_commit(ring, &slot);
 	return true;
 }
 

@@ -294,6 +294,43 @@ static __always_inline void kbarman_record_detail(struct kbarman_ring *ring, u32
 	kbarman_ring_commit_short(ring, &it);
 }
 
+/* A wakeup with the call in which the task is that runs. */
+struct kbarman_wakeup_record {
+	struct kbarman_detail_record base;
+	struct kbarman_object object;
+} __packed __aligned(4);
+
+static __always_inline void kbarman_fill_wakeup(const struct kbarman_ring *ring,
+						struct kbarman_slot slot, u64 task_and_series,
+						struct kbarman_detail detail,
+						struct kbarman_object object)
+{
+	struct kbarman_wakeup_record *record = slot.record;
+
+	kbarman_fill_detail(ring, slot, task_and_series, 1, detail);
+	record->object = object;
+}
+
+/* Writes the record where the short way can't. Writes nothing if the ring is not ready. */
+void kbarman_record_wakeup_slow(struct kbarman_ring *ring, u64 task_and_series,
+				struct kbarman_detail detail, struct kbarman_object object);
+
+/* kbarman_record_detail() of a wakeup with the call in which task @task_id is. */
+static __always_inline void kbarman_record_wakeup(struct kbarman_ring *ring, u32 task_id,
+						  struct kbarman_detail detail,
+						  struct kbarman_object object)
+{
+	u64 task_and_series = KBARMAN_TWO_WORDS(task_id, KBARMAN_SERIES_WAKEUPS);
+	struct kbarman_short it;
+
+	if (unlikely(!kbarman_ring_reserve_short(ring, sizeof(struct kbarman_wakeup_record), &it))) {
+		kbarman_record_wakeup_slow(ring, task_and_series, detail, object);
+		return;
+	}
+	kbarman_fill_wakeup(ring, it.slot, task_and_series, detail, object);
+	kbarman_ring_commit_short(ring, &it);
+}
+
 /*
  * A task switch with the call chain of the previous task, and what that task waits for (NULL: it has
  * no object). @chain_bytes is the chain's length.

@@ -177,3 +177,15 @@ struct kbarman_object kbarman_object_here(const struct kbarman_session *session)
 	}
 	return kbarman_object(BM_KBARMAN_OBJECT_CALL, flags, call, first, kbarman_call_argument(regs, 1));
 }
+
+bool kbarman_object_of_waker(struct kbarman_object *object)
+{
+	struct pt_regs *regs = task_pt_regs(current);
+	int call = kbarman_object_features ? kbarman_call(regs) : -1;
+
+	if (call < 0)
+		return false;
+	*object = kbarman_object(BM_KBARMAN_OBJECT_CALL, in_compat_syscall() ? BM_KBARMAN_OBJECT_COMPAT : 0,
+				 call, kbarman_call_argument(regs, 0), kbarman_call_argument(regs, 1));
+	return true;
+}

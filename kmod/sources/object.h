@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a task of a program waits for when it leaves its CPU. It is read from the registers with which
- * the task entered the kernel, its table of files, and the word of its lock. Nothing is held.
+ * What a task of a program waits for when it leaves its CPU, and by what it wakes others. It is read from the
+ * registers with which the task entered the kernel, its table of files, and the word of its lock. Nothing is
+ * held.
  *
- * Context of all functions: the probe of task switches, where the task that leaves is still the current
+ * Context of all functions but the last: the probe of task switches, where the task that leaves is still the current
  * one and its memory is there. Preemption is off, so what RCU frees stays.
  */
 #ifndef KBARMAN_OBJECT_H
@@ -148,6 +149,27 @@ static __always_inline bool kbarman_object_of_futex(const struct kbarman_session
 	return true;
 }
 
+/* What the call of the current task is about. False: it takes more to know. @session NULL: it does not wait. */
+static __always_inline bool kbarman_object_of_call(const struct kbarman_session *session,
+						   struct kbarman_object *object)
+{
+	struct pt_regs *regs = task_pt_regs(current);
+	unsigned int call = kbarman_call(regs);
+	unsigned long first = kbarman_call_argument(regs, 0);
+
+	if (unlikely(!current->mm || call >= KBARMAN_CALLS || kbarman_call_is_compat()))
+		return false;
+	if (kbarman_waits_for[call] == KBARMAN_WAITS_FOR_FILE)
+		return kbarman_object_of_file(call, 0, first, object);
+	if (kbarman_waits_for[call] == KBARMAN_WAITS)
+		*object = kbarman_object(BM_KBARMAN_OBJECT_CALL, 0, call, first, kbarman_call_argument(regs, 1));
+	else if (session)
+		return kbarman_object_of_futex(session, call, regs, object);
+	else
+		*object = kbarman_object(BM_KBARMAN_OBJECT_FUTEX, 0, call, 0, first);
+	return true;
+}
+
 /*
  * The object of the current task, for which kbarman_has_object(), if that takes no function to be called:
  * the short way, which most waits take. False: kbarman_object_here() has it.
@@ -155,23 +177,16 @@ static __always_inline bool kbarman_object_of_futex(const struct kbarman_session
 static __always_inline bool kbarman_object_short(const struct kbarman_session *session,
 						 struct kbarman_object *object)
 {
-	struct pt_regs *regs = task_pt_regs(current);
-	unsigned int call = kbarman_call(regs);
-
-	if (unlikely(!current->mm || call >= KBARMAN_CALLS || kbarman_call_is_compat() ||
-		     current->in_iowait || kbarman_blocker()))
-		return false;
-	if (kbarman_waits_for[call] == KBARMAN_WAITS) {
-		*object = kbarman_object(BM_KBARMAN_OBJECT_CALL, 0, call, kbarman_call_argument(regs, 0),
-					 kbarman_call_argument(regs, 1));
-		return true;
-	}
-	return kbarman_waits_for[call] == KBARMAN_WAITS_FOR_FILE ?
-	       kbarman_object_of_file(call, 0, kbarman_call_argument(regs, 0), object) :
-	       kbarman_object_of_futex(session, call, regs, object);
+	return likely(!current->in_iowait && !kbarman_blocker()) && kbarman_object_of_call(session, object);
 }
 
 /* Of the current task, for which kbarman_has_object(), in all cases. */
 struct kbarman_object kbarman_object_here(const struct kbarman_session *session);
+
+/*
+ * The call in which the current task is, for which kbarman_has_object(), and what the call is about: where
+ * kbarman_object_of_call() does not know. False: it is in none. Context: preemption off, in a task or a softirq.
+ */
+bool kbarman_object_of_waker(struct kbarman_object *object);
 
 #endif /* KBARMAN_OBJECT_H */

@@ -330,6 +330,11 @@ enum bm_kbarman_ipi {
 	BM_KBARMAN_IPI_STOP	= 7,
 };
 
+/*
+ * Where kbarman.objects=1, a struct bm_kbarman_object follows a wakeup if the task that runs is one of a
+ * program and in a system call: the call, and what it is about, in the same words as of a task that waits for
+ * that. If `context` is BM_KBARMAN_IN_TASK, this call woke; in a softirq it may have caused it, or not.
+ */
 struct bm_kbarman_detail {
 	__u32 id;
 	__u16 cpu;

@@ -263,6 +263,8 @@ def report_has_what_is_promised(tmp):
     test_waits.named(os.path.join(waits, "kbarman.cap"), {"3.12.1.0": "/x"},
                      [(0, test_waits.FILE, 0, 1, 12), (202, test_waits.FUTEX, 0, 8, 4096)], threads=(8,))
     lines += objects("report", "-j", "--waits", cwd=waits)
+    test_waits.woken(waits)
+    lines += objects("report", "-j", "--waits", cwd=waits)
     test_waits.make_many(waits, more=1)
     lines += objects("report", "-j", "--waits", cwd=waits)
     test_critical_path.full(late)

@@ -16,7 +16,8 @@ PARTS = ["waking_ns", "halt_ns", "idle_ns", "queue_ns", "softirq_ns", "irq_ns", 
 
 
 def new(cores=2, **facts):
-    capture = Late(cores=cores, facts={"written.0": "1", "irq.40": "disk, sound", **facts})
+    capture = Late(cores=cores, facts={"written.0": "1", "irq.40": "disk, sound", "machine": "x86_64",
+                                      **facts})
     for task, name in (7, "worker"), (8, "waker"), (9, "hog"), (10, "other"):
         capture.task(task, name)
     return capture
@@ -48,13 +49,13 @@ def parts(row):
 
 
 def through_an_idle_cpu(tmp, state=2, extra=lambda capture: None):
-    """Task 8 on CPU 0 wakes 7, for which CPU 1 leaves idle state 2."""
+    """Task 8 on CPU 0 wakes 7 by write(), for which CPU 1 leaves idle state 2."""
     capture = new()
     capture.switch(0, 1 * US, 8)
     capture.switch(1, 1 * US, 7)
     capture.switch(1, 2 * US, 0, blocked=True, state=1)
     capture.halt(1, 3 * US, True, state)
-    capture.waking(0, 100 * US, waker=8, woken=7, cpu=1)
+    capture.waking(0, 100 * US, waker=8, woken=7, cpu=1, by=(1, 5, 0, 4, 4711))
     capture.halt(1, 150 * US, False)
     capture.ipi(1, 151 * US, 153 * US, IPI_RESCHEDULE)
     capture.switch(1, 160 * US, 7)
@@ -68,7 +69,7 @@ def a_wait_is_split_into_leaving_idle_and_what_came_then(tmp):
     table = rows(tmp)
     wait = only(table, "latency_wait")
     assert (wait["task"], wait["duration_ns"], wait["at_ns"], wait["cpu"]) == ("worker", 60 * US, 100 * US, 1)
-    assert (wait["by"], wait["by_id"], wait["by_name"], wait["by_cpu"]) == ("task", 8, "waker", 0)
+    assert (wait["by"], wait["by_id"], wait["by_name"], wait["by_cpu"], wait["by_call"]) == ("task", 8, "waker", 0, "write")
     assert parts(wait) == {"halt_ns": 50 * US, "idle_ns": 8 * US, "irq_ns": 2 * US}, wait
     assert wait["idle_state"] == 2 and wait["ran"] == [["ipi", "Rescheduling interrupts", 2 * US]], wait
     idle = only(table, "latency_idle")
@@ -260,7 +261,7 @@ def few_nanoseconds_are_exact(tmp):
 def text_tells_each_of_the_worst_in_one_line(tmp):
     through_an_idle_cpu(tmp)
     text = tap.run("report", "--latency", cwd=tmp).stdout
-    assert re.search(r"^ +60\.000 +0\.099000  worker \(7\) woken by waker \(8\) on CPU 0, ran on CPU 1: "
+    assert re.search(r"^ +60\.000 +0\.099000  worker \(7\) woken by waker \(8\) in write on CPU 0, ran on CPU 1: "
                      r"halt in state 2 50\.000, idle 8\.000, Rescheduling interrupts 2\.000$",
                      text, re.M), text
     assert re.search(r"^ +1 +60\.000 +60\.000 +60\.000 +60\.000 .* 7 +7 +worker$", text, re.M), text

@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tap
-from latency_capture import IRQ, Late
+from latency_capture import IRQ, Late, SOFTIRQ, TASK
 from make_capture import Maker
 from test_viewers_pprof import Profile
 
@@ -400,6 +400,57 @@ def what_a_task_waits_for_has_the_name_that_was_noted(tmp):
         assert part in text, (part, text)
     result = tap.run("query", "--json", "SELECT object, object_name FROM switches WHERE object != 'none'", cwd=tmp)
     assert [(row["object"], row["object_name"]) for row in json.loads(result.stdout)] == names(tmp), result
+
+
+CALLS = ["times", "ptrace", "getuid", "syslog", "getgid", "setuid"]    # from 100 on
+BY = [("task", (1, PIPE, 0, 4, 4711), "write"), ("task", (231, CALL, 0, 0, 0), "exit_group"),
+      ("task", (202, FUTEX, 0, 0, 0x7f001000), "futex"), ("task", (4, CALL, COMPAT, 1, 0), None),
+      ("task", None, None), ("softirq", (44, SOCKET, 0, 4, 99), None)]
+
+
+def woken(tmp):
+    """Task 7 waits in a call of its own for each of BY, which ends it; once more, shorter, by another task."""
+    capture = Late(cores=2, facts={"machine": "x86_64", "objects": "1", "object.5.4711.0.0": "waker 8 -> 7"})
+    capture.task(7, "waiter")
+    capture.task(8, "waker")
+    capture.switch(0, 0, 7)
+    capture.switch(1, 0, 8)
+    now = 1000
+    for shorter in 0, 1:
+        for i, (context, by, _) in enumerate(BY):
+            capture.switch(0, now, 0, blocked=True, state=1, waits_for=(100 + i, CALL, 0, 0, 0))
+            capture.waking(1, now + 500 - shorter, 8, 7, context=TASK if shorter or context == "task" else SOFTIRQ,
+                           by=(9, CALL, 0, 0, 0) if shorter else by)
+            capture.switch(0, now + 600 - shorter, 7)
+            now += 1000
+    capture.save(os.path.join(tmp, "kbarman.cap"))
+
+
+def who_ended_a_wait_says_by_which_call(tmp):
+    woken(tmp)
+    want = [(context, None if context == "softirq" else "waker", call) for context, _, call in BY]
+    found = sorted(rows(tmp, "--waits")[1:], key=lambda row: CALLS.index(row["call"]))
+    assert [(row["by"], row["by_name"] if row["by"] == "task" else None, row.get("by_call")) for row in found] == want
+    assert all(row["waits"] == 2 and row.get("by_id") == (8 if row["by"] == "task" else None) for row in found), found
+    text = tap.run("report", "--waits", "--percent-limit", "0", cwd=tmp).stdout
+    for part in (f"{CALLS[0]}, the longest ended by waker (8) in write\n", f"{CALLS[3]}, the longest ended by waker (8)\n",
+                 f"{CALLS[5]}, the longest ended by a softirq\n"):
+        assert part in text, (part, text)
+    late = [row for row in rows(tmp, "--latency") if row["kind"] == "latency_wait"]
+    assert {(row["by"], row.get("by_call")) for row in late} >= {(context, call) for context, _, call in BY}, late
+    assert "woken by waker (8) in exit_group on CPU 1" in tap.run("report", "--latency", cwd=tmp).stdout
+
+
+def wakeups_say_what_the_call_is_about(tmp):
+    woken(tmp)
+    asked = "SELECT context, object, call, object_id, object_value, object_name FROM wakeups ORDER BY record LIMIT 6"
+    rows_ = json.loads(tap.run("query", "--json", asked, cwd=tmp).stdout)
+    assert [tuple(row.get(key) for key in rows_[0]) for row in rows_] == [
+        ("task", "pipe", "write", 4, 4711, "waker 8 -> 7"), ("task", "call", "exit_group", 0, 0, None),
+        ("task", "futex", "futex", 0, 0x7f001000, None), ("task", "call", None, 1, 0, None),
+        ("task", "none", None, None, None, None), ("softirq", "socket", "sendto", 4, 99, None)], rows_
+    late = json.loads(tap.run("query", "--json", "SELECT by, by_call FROM delays ORDER BY at_ns LIMIT 6", cwd=tmp).stdout)
+    assert [(row["by"], row["by_call"]) for row in late] == [(context, call) for context, _, call in BY], late
 
 
 def what_shares_an_inode_is_told_apart_by_its_name(tmp):

@@ -164,6 +164,15 @@ static inline void random_sample(struct random_capture *c, uint32_t index)
 		e->sample.nr_chain = random_chain(c, index, &e->sample.nr_chain_kernel);
 }
 
+/* One, or none; of this release or a later one. */
+static inline struct kb_object random_object(void)
+{
+	if (random_below(2))
+		return (struct kb_object){ .kind = KB_OBJECT_NONE };
+	return (struct kb_object){ .kind = 1 + random_below(UINT8_MAX), .flags = random_u64(), .call = random_u64(),
+				   .id = random_u64(), .value = random_u64() };
+}
+
 static inline void random_switch(struct random_capture *c, uint32_t index)
 {
 	struct kb_event *e = &c->events[index];
@@ -175,6 +184,8 @@ static inline void random_switch(struct random_capture *c, uint32_t index)
 	e->task_switch.chain = c->chains[index];
 	if (c->extended)
 		e->task_switch.nr_chain = random_chain(c, index, &e->task_switch.nr_chain_kernel);
+	if (c->extended)
+		e->task_switch.object = random_object();
 }
 
 static inline void random_annotation(struct random_capture *c, uint32_t index)
@@ -208,6 +219,8 @@ static inline void random_detail(const struct random_capture *c, struct kb_event
 	e->custom_counter.context = random_below(5);
 	e->custom_counter.cpu = random_below(c->layout.max_cores);
 	e->custom_counter.id = random_u64();
+	if (e->custom_counter.what <= BM_KBARMAN_WAKING_NEW)
+		e->custom_counter.object = random_object();
 }
 
 static inline void random_event(struct random_capture *c, uint32_t index)
@@ -306,6 +319,12 @@ static inline bool same_sample(const struct kb_event *a, const struct kb_event *
 	return !memcmp(a->sample.chain, b->sample.chain, a->sample.nr_chain * sizeof(uint64_t));
 }
 
+static inline bool same_object(const struct kb_object *a, const struct kb_object *b)
+{
+	return a->kind == b->kind &&
+	       (!a->kind || (a->flags == b->flags && a->call == b->call && a->id == b->id && a->value == b->value));
+}
+
 static inline bool same_event(const struct kb_event *a, const struct kb_event *b)
 {
 	if (a->type != b->type || a->core != b->core || a->timestamp != b->timestamp ||
@@ -317,6 +336,7 @@ static inline bool same_event(const struct kb_event *a, const struct kb_event *b
 	case KB_EVENT_TASK_SWITCH:
 		return a->task_switch.reason == b->task_switch.reason &&
 		       a->task_switch.prev_state == b->task_switch.prev_state &&
+		       same_object(&a->task_switch.object, &b->task_switch.object) &&
 		       a->task_switch.nr_chain == b->task_switch.nr_chain &&
 		       a->task_switch.nr_chain_kernel == b->task_switch.nr_chain_kernel &&
 		       !memcmp(a->task_switch.chain, b->task_switch.chain,
@@ -327,7 +347,8 @@ static inline bool same_event(const struct kb_event *a, const struct kb_event *b
 		       a->custom_counter.what == b->custom_counter.what &&
 		       a->custom_counter.context == b->custom_counter.context &&
 		       a->custom_counter.cpu == b->custom_counter.cpu &&
-		       a->custom_counter.id == b->custom_counter.id;
+		       a->custom_counter.id == b->custom_counter.id &&
+		       same_object(&a->custom_counter.object, &b->custom_counter.object);
 	case KB_EVENT_ANNOTATION:
 		return a->annotation.type == b->annotation.type &&
 		       a->annotation.channel == b->annotation.channel &&

@@ -478,8 +478,8 @@ static struct kb_trace *make_waits(void)
 	for (uint32_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
 		add(&made, (struct kb_event){ .type = KB_EVENT_TASK_SWITCH, .core = 0,
 			.timestamp = i * 4 * MS + MS, .task_id = 0,
-			.task_switch = { .reason = KB_SWITCH_BLOCKED, .prev_state = 1, .object = waits[i].object,
-					 .object_flags = waits[i].flags, .call = waits[i].call } });
+			.task_switch = { .reason = KB_SWITCH_BLOCKED, .prev_state = 1,
+					 .object = { waits[i].object, waits[i].flags, waits[i].call, 0, 0 } } });
 		add_switch(&made, 0, (i + 1) * 4 * MS, 1, false);
 	}
 	return finish(&made);

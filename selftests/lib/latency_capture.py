@@ -28,16 +28,15 @@ class Late(Maker):
             **kwargs)
         self.task(0, "swapper")
 
-    def detail(self, core, when, task, series, what, number, cpu=0, context=TASK, value=1):
-        self.record(4, core, when, struct.pack("<IIQIHBB", task, series, value, number, cpu, what,
-                                               context))
+    def detail(self, core, when, task, series, what, number, cpu=0, context=TASK, value=1, by=None):
+        self.about(core, when, task, what, number, cpu, context, series, value, by)
 
     def lost(self, core, when, records):
         self.custom(core, when, 0, 0, records)
 
-    def waking(self, core, when, waker, woken, cpu=0, context=TASK, new=False):
-        """@waker: the task that ran, which is the waker only if the context is a task's."""
-        self.detail(core, when, waker, WAKEUPS, WAKING_NEW if new else WAKING, woken, cpu, context)
+    def waking(self, core, when, waker, woken, cpu=0, context=TASK, new=False, by=None):
+        """@waker: the task that ran, which is the waker only if the context is a task's. @by: its call."""
+        self.detail(core, when, waker, WAKEUPS, WAKING_NEW if new else WAKING, woken, cpu, context, by=by)
 
     def migrate(self, core, when, task, moved, cpu):
         self.detail(core, when, task, MIGRATIONS, MIGRATE, moved, cpu)

@@ -82,11 +82,12 @@ class Maker:
         loss = b"" if reason is None else struct.pack("<IHBBQ", reason, core, 13, 0, begin)
         self.record(4, core, timestamp, struct.pack("<IIQ", 0, counter, count) + loss)
 
-    def about(self, core, timestamp, task_id, what, about=0, cpu=0, context=0, counter=0, value=1):
-        """A value that says what it is about: a number, or a word of WHATS."""
+    def about(self, core, timestamp, task_id, what, about=0, cpu=0, context=0, counter=0, value=1, by=None):
+        """A value that says what it is about: a number, or a word of WHATS. @by: as waits_for of switch()."""
         self.record(4, core, timestamp, struct.pack(
             "<IIQIHBB", task_id, counter, value, about, cpu,
-            WHATS.index(what) if what in WHATS else what, context))
+            WHATS.index(what) if what in WHATS else what, context) +
+            (struct.pack("<HBBIQ", *by) if by else b""))
 
     def halt(self, core, timestamp, entered, state=None):
         self.record(6, core, timestamp,

@@ -16,6 +16,7 @@ struct fact {
 	uint32_t at;		/* the CPU that wrote it */
 	uint32_t task;		/* the task that ran there */
 	struct bm_kbarman_detail detail;
+	struct bm_kbarman_object object;	/* of a wakeup; kind 0: there is none */
 };
 
 struct facts {
@@ -32,6 +33,18 @@ static inline const struct bm_kbarman_detail *walk_detail(const struct walk *wal
 	    walk->length < sizeof(r->counter) + sizeof(struct bm_kbarman_detail))
 		return NULL;
 	return (const void *)(&r->counter + 1);
+}
+
+/* What follows @detail, of the record that @walk returned last. */
+static inline struct bm_kbarman_object walk_waker_object(const struct walk *walk,
+							 const struct bm_kbarman_detail *detail)
+{
+	const size_t base = sizeof(struct bm_protocol_custom_counter) + sizeof(*detail);
+	struct bm_kbarman_object object = { 0 };
+
+	if (detail->what <= BM_KBARMAN_WAKING_NEW && walk->length >= base + sizeof(object))
+		memcpy(&object, detail + 1, sizeof(object));
+	return object;
 }
 
 static inline void facts_add(struct facts *facts, struct fact fact)
@@ -59,7 +72,8 @@ static inline void facts_add_cpu(struct facts *facts, int fd, uint32_t cpu, uint
 			facts_add(facts, (struct fact) {
 				.time = r->header.timestamp, .value = r->counter.value,
 				.series = r->counter.counter, .at = cpu,
-				.task = r->counter.task_id, .detail = *detail });
+				.task = r->counter.task_id, .detail = *detail,
+				.object = walk_waker_object(&walk, detail) });
 	}
 	munmap((void *)map, query(fd).map_bytes);
 }

@@ -1102,6 +1102,8 @@ static inline const char *judge_record(const void *map, uint32_t cpu, const unio
 			known += sizeof(struct bm_kbarman_detail);
 			if (length < known)
 				return "record without its detail";
+			if (r->counter.counter == FIRST_DETAILS && length >= known + sizeof(struct bm_kbarman_object))
+				known += sizeof(struct bm_kbarman_object);
 		}
 		break;
 	case BM_RECORD_ANNOTATION:

@@ -7,11 +7,10 @@
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 
 #include "kselftest_harness.h"
-#include "lib.h"
+#include "details.h"
 
 #define ROUNDS	50
 
@@ -139,6 +138,8 @@ static pid_t wait_in_all(void)
 FIXTURE(objects)
 {
 	int fd;
+	struct kbarman_configure config;
+	uint32_t me;
 };
 
 FIXTURE_VARIANT(objects)
@@ -155,19 +156,18 @@ FIXTURE_VARIANT_ADD(objects, with_stacks) {
 
 FIXTURE_SETUP(objects)
 {
-	uint32_t me = getpid();
-	struct kbarman_configure c = {
+	self->me = getpid();
+	self->config = (struct kbarman_configure){
 		.sources = KBARMAN_SOURCE_SCHED, .ring_bytes = 4 * MIB,
 		.flags = KBARMAN_CONFIGURE_OBJECTS | variant->flags,
-		.pids_ptr = (uintptr_t)&me, .nr_pids = variant->chosen };
-
+		.pids_ptr = (uintptr_t)&self->me, .nr_pids = variant->chosen };
 	self->fd = device_open_free();
 	if (!(query(self->fd).features & KBARMAN_FEATURE_OBJECTS)) {
-		EXPECT_EQ(-EOPNOTSUPP, configure(self->fd, c));
+		EXPECT_EQ(-EOPNOTSUPP, configure(self->fd, self->config));
 		skip_test();
 	}
 	shared_begin();
-	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, configure(self->fd, self->config));
 }
 
 FIXTURE_TEARDOWN(objects)
@@ -225,6 +225,61 @@ TEST_F(objects, a_task_that_blocks_says_in_which_call)
 	}
 	for (i = 0; i < CALLS; i++)
 		EXPECT_LE(ROUNDS, counts[i]) TH_LOG("call %u of the list", i);
+}
+
+/* ---- by what a task is woken ---- */
+
+/* The calls that end the program's waits: end_wait(). */
+enum { WRITES, WAKES_FUTEX, KILLS, EXITS, WAKERS };
+
+/* Which of them woke in @fact, or -1. */
+static int known_waker(const struct fact *fact)
+{
+	const struct bm_kbarman_object *object = &fact->object;
+
+	if (object->call == SYS_write && object->kind == BM_KBARMAN_OBJECT_PIPE &&
+	    object->id == (uint32_t)ends[1] && object->value == inode_of(ends[1]))
+		return WRITES;
+	if (object->call == SYS_futex && object->kind == BM_KBARMAN_OBJECT_FUTEX && !object->id &&
+	    object->value == (uintptr_t)&shared->word)
+		return WAKES_FUTEX;
+	if (object->kind != BM_KBARMAN_OBJECT_CALL)
+		return -1;
+	if (object->call == SYS_kill && object->id == fact->detail.id && object->value == SIGUSR1)
+		return KILLS;
+	return object->call == SYS_exit_group ? EXITS : -1;
+}
+
+TEST_F(objects, a_task_that_wakes_says_by_which_call)
+{
+	unsigned int counts[WAKERS] = { 0 };
+	struct facts facts;
+	pid_t program;
+	size_t i;
+
+	if (query(self->fd).absent & KBARMAN_SOURCE_WAKE)
+		SKIP(return, "this kernel does not tell who wakes");
+	self->config.sources |= KBARMAN_SOURCE_WAKE;
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	program = wait_in_all();
+	ASSERT_EQ(0, stop(self->fd));
+	facts = facts_of(self->fd, BIT(BM_KBARMAN_WAKING));
+	for (i = 0; i < facts.nr; i++) {
+		const struct fact *f = &facts.all[i];
+
+		/* What interrupts a task is not its doing. */
+		if (!f->task || f->detail.context > BM_KBARMAN_IN_SOFTIRQ)
+			EXPECT_EQ(0, f->object.kind);
+		if (f->detail.id == (uint32_t)program && f->detail.context == BM_KBARMAN_IN_TASK &&
+		    known_waker(f) >= 0)
+			counts[known_waker(f)]++;
+	}
+	free(facts.all);
+	EXPECT_LE(2 * ROUNDS, counts[WRITES]);	/* to a pipe that is read, and to one that is polled */
+	EXPECT_LE(ROUNDS, counts[WAKES_FUTEX]);
+	EXPECT_LE(ROUNDS, counts[KILLS]);
+	EXPECT_LE(ROUNDS, counts[EXITS]);
 }
 
 /* ---- who holds a lock ---- */
@@ -297,20 +352,6 @@ static void __attribute__((noinline)) spin(void)
 		__asm__ volatile("" ::: "memory");
 }
 
-/* @task has left its CPU: who waits for it is told a little earlier that it is stopped. */
-static void wait_until_off(pid_t task)
-{
-	char path[64], text[256];
-
-	snprintf(path, sizeof(path), "/proc/%d/syscall", task);
-	for (;;) {
-		read_file(path, text, sizeof(text));
-		if (strncmp(text, "running", 7) != 0)
-			return;
-		usleep(100);
-	}
-}
-
 /* Stopped by a signal while it runs its own code. */
 TEST_F(objects, a_task_in_no_call_says_where_its_code_was)
 {
@@ -334,7 +375,7 @@ TEST_F(objects, a_task_in_no_call_says_where_its_code_was)
 		usleep(1000);
 		kill(program, SIGSTOP);
 		ASSERT_EQ(program, waitpid(program, &status, WUNTRACED));
-		wait_until_off(program);
+		wait_until_off(program, 'T');	/* a little later than it is told */
 		kill(program, SIGCONT);
 	}
 	kill(program, SIGKILL);
@@ -484,7 +525,7 @@ static bool linux_tells_locks(void)
 
 	uname(&name);
 	sscanf(name.release, "%u.%u", &major, &minor);
-	return (major > 6 || (major == 6 && minor >= 16)) && !strstr(name.version, "PREEMPT_RT");
+	return (major > 6 || (major == 6 && minor >= 16)) && !is_rt();
 }
 
 FIXTURE_VARIANT(objects_locks) {

@@ -182,6 +182,16 @@ static void dump_word(struct kb_json *json, const char *key, const char *word, u
 	kb_json_string(json, key, word ?: text);
 }
 
+static void dump_object(struct kb_json *json, const struct kb_object *object)
+{
+	dump_word(json, "object", kb_object_name(object->kind), object->kind);
+	kb_json_u64(json, "call", object->call);
+	kb_json_u64(json, "object_id", object->id);
+	kb_json_u64(json, "object_value", object->value);
+	kb_json_bool(json, "iowait", object->flags & KB_OBJECT_IOWAIT);
+	kb_json_bool(json, "compat", object->flags & KB_OBJECT_COMPAT);
+}
+
 /* What a value of kbarman's own series is about; a kind of a later release is a number. */
 static void dump_detail(struct kb_json *json, const struct kb_event *event)
 {
@@ -191,16 +201,8 @@ static void dump_detail(struct kb_json *json, const struct kb_event *event)
 		  event->custom_counter.context);
 	kb_json_u64(json, "about_cpu", event->custom_counter.cpu);
 	kb_json_u64(json, "about_id", event->custom_counter.id);
-}
-
-static void dump_object(struct kb_json *json, const struct kb_event *event)
-{
-	dump_word(json, "object", kb_object_name(event->task_switch.object), event->task_switch.object);
-	kb_json_u64(json, "call", event->task_switch.call);
-	kb_json_u64(json, "object_id", event->task_switch.object_id);
-	kb_json_u64(json, "object_value", event->task_switch.object_value);
-	kb_json_bool(json, "iowait", event->task_switch.object_flags & KB_OBJECT_IOWAIT);
-	kb_json_bool(json, "compat", event->task_switch.object_flags & KB_OBJECT_COMPAT);
+	if (event->custom_counter.object.kind)
+		dump_object(json, &event->custom_counter.object);
 }
 
 static void dump_annotation(struct kb_json *json, const struct kb_header *h,
@@ -264,8 +266,8 @@ static void dump_event(struct kb_json *json, const struct kb_barman *barman, uin
 		if (event->task_switch.prev_state != KB_STATE_UNKNOWN)
 			dump_state(json, h, event->task_switch.prev_state);
 		dump_chain(json, event->task_switch.chain, event->task_switch.nr_chain);
-		if (event->task_switch.object)
-			dump_object(json, event);
+		if (event->task_switch.object.kind)
+			dump_object(json, &event->task_switch.object);
 		break;
 	case KB_EVENT_CUSTOM_COUNTER:
 		if (h->max_task_infos)

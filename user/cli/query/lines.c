@@ -51,7 +51,7 @@ static int put_waits(struct kb_trace *trace, struct kb_out *out, struct kb_error
 
 	if (ret < 0)
 		return ret;
-	report_put_waits(got, out);
+	report_put_waits(got, trace, out);
 	kb_waits_destroy(got);
 	return kb_out_error(out);
 }

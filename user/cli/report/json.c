@@ -349,17 +349,18 @@ static void put_table(const struct report *report, struct kb_json *json,
 	}
 }
 
-static void put_waker(const struct report *report, struct kb_json *json, const struct kb_wait *wait)
+void report_put_by(struct kb_json *json, struct kb_trace *trace, const struct kb_origin *by, uint64_t ticks)
 {
 	char name[KB_ORIGIN_NAME];
 
-	if (wait->waker.kind == KB_TILE_UNKNOWN)
+	if (by->kind == KB_TILE_UNKNOWN)
 		return;
-	kb_json_string(json, "by", kb_origin_kind(wait->waker.kind));
-	if (wait->waker.id != KB_ORIGIN_ANY)
-		kb_json_u64(json, "by_id", wait->waker.id);
-	kb_json_string(json, "by_name", kb_origin_name(report->trace, &wait->waker, wait->woken, name,
-						       sizeof(name)));
+	kb_json_string(json, "by", kb_origin_kind(by->kind));
+	if (by->id != KB_ORIGIN_ANY)
+		kb_json_u64(json, "by_id", by->id);
+	kb_json_string(json, "by_name", kb_origin_name(trace, by, ticks, name, sizeof(name)));
+	if (kb_origin_call(trace, by))
+		kb_json_string(json, "by_call", kb_origin_call(trace, by));
 }
 
 /* One of the longest waits, with its call chain, innermost function first. */
@@ -374,7 +375,7 @@ static void put_wait(const struct report *report, struct kb_json *json,
 	kb_json_bool(json, "asleep", wait->asleep);
 	kb_json_u64(json, "duration_ns", wait->ns);
 	kb_json_i64(json, "at_ns", wait->since);
-	put_waker(report, json, wait);
+	report_put_by(json, report->trace, &wait->waker, wait->woken);
 	kb_json_array(json, "stack");
 	for (; node->depth > 1; node = &report->got->waiting.nodes[node->parent]) {
 		char label[512];

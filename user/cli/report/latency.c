@@ -79,6 +79,8 @@ static void put_origin(struct latency *latency, const struct kb_origin *origin, 
 		kb_json_u64(&latency->json, id, origin->id);
 	kb_json_string(&latency->json, name,
 		       kb_origin_name(latency->trace, origin, ticks, text, sizeof(text)));
+	if (kb_origin_call(latency->trace, origin))
+		kb_json_string(&latency->json, "by_call", kb_origin_call(latency->trace, origin));
 }
 
 static void put_only(struct latency *latency)

@@ -24,26 +24,12 @@ static void put_task(struct kb_json *json, struct kb_trace *trace, uint32_t task
 	kb_json_string(json, "task", kb_tasks_name(tasks, task_id, ticks, buffer));
 }
 
-/* What ran while the task waited for its CPU, or woke it. */
-static void put_by(struct kb_json *json, struct kb_trace *trace, const struct kb_link *link)
-{
-	char name[KB_ORIGIN_NAME];
-
-	if (link->by.kind == KB_TILE_UNKNOWN)
-		return;
-	kb_json_string(json, "by", kb_origin_kind(link->by.kind));
-	if (link->by.id != KB_ORIGIN_ANY)
-		kb_json_u64(json, "by_id", link->by.id);
-	kb_json_string(json, "by_name",
-		       kb_origin_name(trace, &link->by, link->ticks, name, sizeof(name)));
-}
-
 static void put_link(struct kb_json *json, struct kb_trace *trace, const struct kb_link *link)
 {
 	kb_json_begin(json, "path_link");
 	kb_json_string(json, "what", kb_link_name(link->kind));
 	put_task(json, trace, link->task_id, link->ticks);
-	put_by(json, trace, link);
+	report_put_by(json, trace, &link->by, link->ticks);
 	kb_json_i64(json, "at_ns", link->start);
 	kb_json_i64(json, "end_ns", link->end);
 	kb_json_u64(json, "duration_ns", (uint64_t)link->end - (uint64_t)link->start);

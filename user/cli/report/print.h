@@ -46,8 +46,12 @@ int report_waits(struct report *report, bool json);
 
 struct kb_waits;
 
+/* What woke a task, or ran while it waited, as keys of @json; @ticks: when. Nothing if that is not known. */
+struct kb_json;
+void report_put_by(struct kb_json *json, struct kb_trace *trace, const struct kb_origin *by, uint64_t ticks);
+
 /* The lines of JSON of that report. */
-void report_put_waits(const struct kb_waits *waits, struct kb_out *out);
+void report_put_waits(const struct kb_waits *waits, struct kb_trace *trace, struct kb_out *out);
 
 /* Prints the critical path. Returns an exit status. */
 int report_path(struct report *report, bool json);

@@ -12,7 +12,7 @@
 #include "cli/base/sandbox.h"
 #include "cli/report/print.h"
 
-static void put_row(struct kb_json *json, const struct kb_waits_row *row)
+static void put_row(struct kb_json *json, struct kb_trace *trace, const struct kb_waits_row *row)
 {
 	const char *object = kb_object_name(row->object);
 
@@ -36,6 +36,7 @@ static void put_row(struct kb_json *json, const struct kb_waits_row *row)
 		kb_json_u64(json, "holder_tid", row->holder);
 		kb_json_string(json, "holder", row->holder_task);
 	}
+	report_put_by(json, trace, &row->waker, row->woken);
 	kb_json_u64(json, "waits", row->stats.count);
 	kb_json_u64(json, "sum_ns", row->stats.sum_ns);
 	kb_json_u64(json, "median_ns", row->stats.median_ns);
@@ -44,7 +45,7 @@ static void put_row(struct kb_json *json, const struct kb_waits_row *row)
 	kb_json_end(json);
 }
 
-void report_put_waits(const struct kb_waits *waits, struct kb_out *out)
+void report_put_waits(const struct kb_waits *waits, struct kb_trace *trace, struct kb_out *out)
 {
 	struct kb_json json = { .out = out };
 
@@ -55,17 +56,17 @@ void report_put_waits(const struct kb_waits *waits, struct kb_out *out)
 	kb_json_bool(&json, "damaged", waits->damaged);
 	kb_json_end(&json);
 	for (uint32_t i = 0; i < waits->nr; i++)
-		put_row(&json, &waits->rows[i]);
+		put_row(&json, trace, &waits->rows[i]);
 }
 
-static int print_json(const struct kb_waits *waits)
+static int print_json(const struct kb_waits *waits, struct kb_trace *trace)
 {
 	struct kb_out *out;
 	int ret = kb_out_fd(&out, STDOUT_FILENO);
 
 	if (ret)
 		return ret;
-	report_put_waits(waits, out);
+	report_put_waits(waits, trace, out);
 	ret = kb_out_flush(out);
 	kb_out_destroy(out);
 	return ret;
@@ -110,7 +111,7 @@ int report_waits(struct report *report, bool json)
 		return cli_fail_error(&err);
 	if (ret)
 		cli_warn("%s", kb_error_text(&err));
-	ret = json ? print_json(waits) : print_text(report, waits);
+	ret = json ? print_json(waits, report->trace) : print_text(report, waits);
 	if (ret)
 		ret = cli_fail("can't write standard output: %s", strerror(-ret));
 	else

@@ -112,8 +112,8 @@ struct kb_custom_value {
 	uint64_t value;
 };
 
-/* What a task waits for: struct bm_kbarman_object of barman_v2.h says what the numbers are. */
-enum kb_object {
+/* Source: enum bm_kbarman_object_kind of kmod/uapi/barman_v2.h. */
+enum kb_object_kind {
 	KB_OBJECT_NONE = 0,		/* not known, or it does not wait */
 	KB_OBJECT_CALL = 1,
 	KB_OBJECT_NO_CALL = 2,
@@ -132,6 +132,18 @@ enum kb_object {
 #define KB_OBJECT_IOWAIT	0x01
 #define KB_OBJECT_COMPAT	0x02
 #define KB_OBJECT_OUTSIDE	0x04
+
+/*
+ * What a task waits for, or what the call is about by which it wakes: struct bm_kbarman_object of
+ * barman_v2.h says what the numbers are.
+ */
+struct kb_object {
+	uint8_t kind;			/* enum kb_object_kind; unknown ones are possible */
+	uint8_t flags;			/* KB_OBJECT_*; these four: by `kind` */
+	uint16_t call;			/* number of the machine's system call */
+	uint32_t id;
+	uint64_t value;
+};
 
 /* Pointers belong to the decoder and hold until its next call. */
 struct kb_event {
@@ -166,12 +178,7 @@ struct kb_event {
 			uint32_t nr_chain;
 			uint32_t nr_chain_kernel;
 			const uint64_t *chain;
-			/* What the previous task waits for. */
-			uint8_t object;		/* enum kb_object; unknown ones are possible */
-			uint8_t object_flags;	/* KB_OBJECT_*; these four: by `object` */
-			uint16_t call;		/* number of the machine's system call */
-			uint32_t object_id;
-			uint64_t object_value;
+			struct kb_object object;	/* what the previous task waits for */
 		} task_switch;
 		struct {
 			uint32_t counter;	/* index into the custom series, in range */
@@ -188,6 +195,11 @@ struct kb_event {
 			uint8_t context;	/* enum kb_context; these three: by `what` */
 			uint16_t cpu;
 			uint32_t id;
+			/*
+			 * Of a wakeup: the call in which the task is that runs. By this call it woke, if the
+			 * context is KB_CONTEXT_TASK; it may have caused the softirq that woke.
+			 */
+			struct kb_object object;
 		} custom_counter;
 		struct {
 			uint8_t type;		/* enum kb_annotation_type */
@@ -210,7 +222,7 @@ struct kb_event {
 	};
 };
 
-/* The word for an enum kb_object but the first: "call"; NULL: a kind of a later release. */
+/* The word for an enum kb_object_kind but the first: "call"; NULL: a kind of a later release. */
 const char *kb_object_name(uint8_t object);
 
 /* The word for an enum kb_what, such as "waking"; NULL: a kind of a later release. */

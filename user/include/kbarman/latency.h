@@ -53,6 +53,9 @@ char *kb_origin_name(struct kb_trace *trace, const struct kb_origin *origin, uin
 /* The word for what it is: "task", "irq" … Never NULL. */
 const char *kb_origin_kind(enum kb_tile_kind kind);
 
+/* The name of the system call by which @origin, a task, woke another one; NULL: not known, or it is in none. */
+const char *kb_origin_call(struct kb_trace *trace, const struct kb_origin *origin);
+
 #define KB_ORIGIN_NAME	128	/* usual size for a name */
 
 /* Parts of a wait. They add up to it exactly. */

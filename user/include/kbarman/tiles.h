@@ -46,6 +46,7 @@ struct kb_origin {
 	uint32_t id;		/* the task, softirq, irq or enum kb_ipi; KB_ORIGIN_ANY: a softirq
 				 * or interrupt, but not known which */
 	uint16_t behind;	/* irq: number of handlers of that interrupt behind this one */
+	uint16_t call;		/* a task that woke: kb_origin_call() has the name of the system call */
 };
 
 #define KB_ORIGIN_ANY	UINT32_MAX

@@ -45,7 +45,7 @@ struct kb_waits_options {
  */
 struct kb_waits_row {
 	const char *task;		/* the name when the wait began */
-	uint8_t object;			/* enum kb_object */
+	uint8_t object;			/* enum kb_object_kind */
 	bool iowait;			/* Linux says that it waited for a disk */
 	bool others;			/* all of that kind that are not among the first 65,536 */
 	bool outside;			/* the task was in no system call */
@@ -57,6 +57,8 @@ struct kb_waits_row {
 	const char *name;		/* as kb_names_object() has it, any bytes; NULL: not known */
 	uint32_t holder;		/* of a lock: who held it when the longest wait began; 0: not known */
 	const char *holder_task;	/* ... and the name of that thread */
+	struct kb_origin waker;		/* who ended the longest wait; kind unknown: no record says so */
+	uint64_t woken;			/* ticks: when */
 };
 
 struct kb_waits {

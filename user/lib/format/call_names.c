@@ -133,13 +133,14 @@ static const char *call_name(const char *machine, bool compat, uint16_t number)
 	return NULL;
 }
 
-bool kb_object_is_outside(uint8_t object, uint8_t flags)
+bool kb_object_is_outside(const struct kb_object *object)
 {
-	return object == KB_OBJECT_NO_CALL || (object != KB_OBJECT_NONE && flags & KB_OBJECT_OUTSIDE);
+	return object->kind == KB_OBJECT_NO_CALL ||
+	       (object->kind != KB_OBJECT_NONE && object->flags & KB_OBJECT_OUTSIDE);
 }
 
-const char *kb_object_call_name(const char *machine, uint8_t object, uint8_t flags, uint16_t call)
+const char *kb_object_call_name(const char *machine, const struct kb_object *object)
 {
-	return object == KB_OBJECT_NONE || kb_object_is_outside(object, flags) ? NULL :
-	       call_name(machine, flags & KB_OBJECT_COMPAT, call);
+	return object->kind == KB_OBJECT_NONE || kb_object_is_outside(object) ? NULL :
+	       call_name(machine, object->flags & KB_OBJECT_COMPAT, object->call);
 }

@@ -2,16 +2,24 @@
 #ifndef KB_LIB_FORMAT_CALL_NAMES_H
 #define KB_LIB_FORMAT_CALL_NAMES_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include <stddef.h>
 
-/* Whether a task that waits for @object, enum kb_object, with @flags, KB_OBJECT_*, is in no system call. */
-bool kb_object_is_outside(uint8_t object, uint8_t flags);
+#include <kbarman/event.h>
+
+/* Whether a task that waits for @object is in no system call. */
+bool kb_object_is_outside(const struct kb_object *object);
 
 /*
- * The name of the system call @call of @machine (uname(2); NULL: not known) in which a task waits for @object
- * with @flags, the same pointer each time; NULL: it is in none, or that has no name here.
+ * The name of the system call of @object on @machine (uname(2); NULL: not known), the same pointer each time;
+ * NULL: it is in none, or that has no name here.
  */
-const char *kb_object_call_name(const char *machine, uint8_t object, uint8_t flags, uint16_t call);
+const char *kb_object_call_name(const char *machine, const struct kb_object *object);
+
+/* What @event, a task switch or a value, has of an object: KB_OBJECT_NONE if it has none. NULL: it is neither. */
+static inline const struct kb_object *kb_event_object(const struct kb_event *event)
+{
+	return event->type == KB_EVENT_TASK_SWITCH ? &event->task_switch.object :
+	       event->type == KB_EVENT_CUSTOM_COUNTER ? &event->custom_counter.object : NULL;
+}
 
 #endif

@@ -16,7 +16,7 @@
 #define NAMES	"pid tid task "
 #define STATS	"waits sum_ns median_ns p99_ns max_ns "
 #define PARTS	"waking_ns halt_ns idle_ns queue_ns softirq_ns irq_ns unknown_ns "
-#define ORIGIN	"by by_id by_name by_cpu "
+#define ORIGIN	"by by_id by_name by_call by_cpu "
 
 static const struct kind {
 	const char *name;
@@ -48,7 +48,7 @@ static const struct kind {
 	  NAMES "run_ns runs preempted blocked preempted_ns blocked_ns longest_wait_ns "
 	  "longest_wait_at_ns longest_wait_blocked longest_wait_asleep migrations command",
 	  "how tasks spent their time" },
-	{ "wait", KB_QUERY_REPORT, NAMES "blocked asleep duration_ns at_ns by by_id by_name stack command", "the longest waits" },
+	{ "wait", KB_QUERY_REPORT, NAMES "blocked asleep duration_ns at_ns by by_id by_name by_call stack command", "the longest waits" },
 	{ "cpu", KB_QUERY_REPORT, "cpu busy_ns awake_ns halted_ns lost_ns switches",
 	  "how CPUs spent their time" },
 	{ "idle", KB_QUERY_REPORT, "cpu idle_state count duration_ns longest_ns per_second", "idle states" },
@@ -87,7 +87,8 @@ static const struct kind {
 	  "cpu first_ns last_ns unknown_ns lost_ns task_ns idle_ns halt_ns softirq_ns irq_ns ipi_ns",
 	  "what each CPU did, to the nanosecond" },
 	{ "waits", KB_QUERY_WAITS, "duration_ns sum_ns objects damaged", "the capture, and the sum of its waits" },
-	{ "waited_for", KB_QUERY_WAITS, "task object call iowait others device object_value pid name holder_tid holder " STATS,
+	{ "waited_for", KB_QUERY_WAITS,
+	  "task object call iowait others device object_value pid name holder_tid holder by by_id by_name by_call " STATS,
 	  "what tasks waited for" },
 };
 

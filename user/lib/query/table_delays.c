@@ -89,6 +89,9 @@ static void put_waker(const struct query_walk *walk, struct sqlite3_context *con
 		kb_origin_name(walk->file->trace, &wait->waker, wait->ticks, name, sizeof(name));
 		query_put_copy(context, name, strlen(name));
 		break;
+	case QUERY_delays_by_call:
+		query_put_text(context, kb_origin_call(walk->file->trace, &wait->waker));
+		break;
 	default:
 		query_put_u64(context, wait->waker_core);
 	}

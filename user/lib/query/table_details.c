@@ -48,8 +48,13 @@ static void wakeups_column(struct query_walk *walk, struct sqlite3_context *cont
 	case QUERY_wakeups_context:
 		QUERY_PUT_WORD(context, wakeups, context, event->custom_counter.context);
 		break;
-	default:
+	case QUERY_wakeups_woken_tid:
+	case QUERY_wakeups_woken_pid:
+	case QUERY_wakeups_woken_task:
 		put_task(walk, context, i, QUERY_wakeups_woken_tid);
+		break;
+	default:
+		query_put_object(walk, context, i - QUERY_wakeups_object);
 	}
 }
 

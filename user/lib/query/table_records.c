@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Tables with a row for each record of a type: all of them, switches, marks, values of series. */
+#include "format/call_names.h"
 #include "query/query_put.h"
 #include "query/walks.h"
 
@@ -22,6 +23,31 @@ const struct query_table query_records = {
 	.column = records_column,
 };
 
+/* ---- objects ---- */
+
+void query_put_object(struct query_walk *walk, struct sqlite3_context *context, int i)
+{
+	const struct kb_object *object = kb_event_object(walk->event);
+	const struct kb_names *names = walk->file->names;
+
+	_Static_assert(QUERY_switches_object_name - QUERY_switches_object ==
+		       QUERY_wakeups_object_name - QUERY_wakeups_object, "both have the same columns");
+
+	if (i == QUERY_switches_object - QUERY_switches_object)
+		QUERY_PUT_WORD(context, switches, object,
+			       walk->row.has_task ? object->kind : (uint32_t)KB_OBJECT_NONE);
+	if (!walk->row.has_task || object->kind == KB_OBJECT_NONE)
+		return;
+	if (i == QUERY_switches_call - QUERY_switches_object)
+		query_put_text(context, kb_names_call(names, walk->event));
+	else if (i == QUERY_switches_object_id - QUERY_switches_object)
+		query_put_u64(context, kb_names_object_id(names, walk->event, walk->row.task_id));
+	else if (i == QUERY_switches_object_value - QUERY_switches_object)
+		query_put_u64(context, object->value);
+	else if (i == QUERY_switches_object_name - QUERY_switches_object)
+		query_put_text(context, kb_names_object(names, walk->event, walk->row.task_id));
+}
+
 /* ---- switches ---- */
 
 static void switches_place(struct query_walk *walk)
@@ -40,7 +66,6 @@ static void switches_place(struct query_walk *walk)
 static void switches_column(struct query_walk *walk, struct sqlite3_context *context, int i)
 {
 	const struct kb_event *event = walk->event;
-	const char *call, *name;
 	char letter;
 
 	/* Of no task there is no state: a recording begins with who runs. */
@@ -64,36 +89,11 @@ static void switches_column(struct query_walk *walk, struct sqlite3_context *con
 		query_put_text(context, query_file_task(walk->file, event->task_id,
 							event->timestamp));
 		break;
-	case QUERY_switches_object:
-		QUERY_PUT_WORD(context, switches, object,
-			       !walk->row.has_task ? 0 :
-			       event->task_switch.object < KB_WORDS_OBJECT ? event->task_switch.object :
-			       KB_WORDS_OBJECT);
-		break;
-	case QUERY_switches_call:
-		call = kb_names_call(walk->file->names, event);
-		if (call && walk->row.has_task)
-			query_put_text(context, call);
-		break;
-	case QUERY_switches_object_id:
-		if (event->task_switch.object && walk->row.has_task)
-			query_put_u64(context, kb_names_object_id(walk->file->names, event,
-								  walk->row.task_id));
-		break;
-	case QUERY_switches_object_value:
-		if (event->task_switch.object && walk->row.has_task)
-			query_put_u64(context, event->task_switch.object_value);
-		break;
-	case QUERY_switches_object_name:
-		name = walk->row.has_task ? kb_names_object(walk->file->names, event, walk->row.task_id) : NULL;
-		if (name)
-			query_put_text(context, name);
-		break;
 	case QUERY_switches_depth:
 		query_put_u64(context, event->task_switch.nr_chain);
 		break;
 	default:
-		break;
+		query_put_object(walk, context, i - QUERY_switches_object);
 	}
 }
 

@@ -12,4 +12,7 @@ extern const struct query_table query_slices, query_waits;
 extern const struct query_table query_wakeups, query_migrations, query_details;
 extern const struct query_table query_interrupts, query_delays;
 
+/* Put what a switch or a wakeup says of an object: column @i of object, call, object_id and so on. */
+void query_put_object(struct query_walk *walk, struct sqlite3_context *context, int i);
+
 #endif

@@ -86,6 +86,15 @@
 	COLUMN(table, tid, COMMON, U32, about)							\
 	MADE(table, pid, COMMON, NONE, PID_AT_END, tid, "its process")				\
 	MADE(table, task, COMMON, NONE, TASK_AT_END, tid, "its name at the end")
+#define OBJECT(table, about, about_call)							\
+	WORDS(table, object, TEXT, object_words, about)						\
+	COLUMN(table, call, TEXT, TEXT, about_call)						\
+	COLUMN(table, object_id, INTEGER, U32,							\
+	       "of a file its device, of a lock the thread that holds it, of others the descriptor") \
+	COLUMN(table, object_value, INTEGER, U64,						\
+	       "the number of the inode, or the address of the lock")				\
+	COLUMN(table, object_name, TEXT, TEXT,							\
+	       "the path of a file, the ends of a pipe or a socket, where the recorder found them")
 #define CPU(table)	COLUMN(table, cpu, COMMON, U32, "CPU")
 #define CPU_OR_NONE(table)	\
 	MADE(table, cpu, COMMON, U32, CPU_OR_NONE, cpu, "CPU; 4294967295: none")
@@ -131,13 +140,8 @@ COLUMN(switches, blocked, INTEGER, BOOL,
        "whether it waits; else it was preempted and could have run on")
 WORDS(switches, state, TEXT, state_words, "its state, a letter of ps(1)")
 LOCAL(switches, prev_state, NONE, I32, "the same as its kernel stores it; -1: unknown")
-WORDS(switches, object, TEXT, object_words, "what it waits for; none: not known, or it does not wait")
-COLUMN(switches, call, TEXT, TEXT, "the system call in which it waits")
-COLUMN(switches, object_id, INTEGER, U32,
-       "of a file its device, of a lock the thread that holds it, of others the descriptor")
-COLUMN(switches, object_value, INTEGER, U64, "the number of the inode, or the address of the lock")
-COLUMN(switches, object_name, TEXT, TEXT,
-       "the path of a file, the ends of a pipe or a socket, where the recorder found them")
+OBJECT(switches, "what it waits for; none: not known, or it does not wait",
+       "the system call in which it waits")
 MADE(switches, next_delay_ns, NONE, NONE, DELAY, _,
      "how long next_tid could have run before it did")
 LOCAL(switches, depth, INTEGER, NONE, "number of frames")
@@ -258,6 +262,8 @@ MADE(wakeups, woken_task, TEXT, NONE, TASK, woken_tid, "its name")
 COLUMN(wakeups, woken_cpu, INTEGER, U32, "where that ran last; a new one: where it may run")
 COLUMN(wakeups, new, INTEGER, BOOL, "whether it may run for the first time")
 WORDS(wakeups, context, TEXT, context_words, "in what it was woken")
+OBJECT(wakeups, "what the call is about; none: not known, or tid is in no call",
+       "the system call in which tid is; it woke by it if the context is task")
 END(wakeups)
 
 QUERY_TABLE(delays,
@@ -269,6 +275,7 @@ QUERY(delays, new, INTEGER, "1: it runs for the first time")
 QUERY(delays, by, TEXT, "who woke it: task, irq, softirq and others")
 QUERY(delays, by_id, INTEGER, "its number")
 QUERY(delays, by_name, TEXT, "its name")
+QUERY(delays, by_call, TEXT, "the system call by which it did, where objects were recorded")
 QUERY(delays, by_cpu, INTEGER, "where that was")
 QUERY(delays, moves, INTEGER, "to other CPUs meanwhile")
 QUERY(delays, idle_state, INTEGER, "which the CPU left for it")
@@ -489,6 +496,7 @@ QUERY_END(critical_path)
 #undef START
 #undef TASK
 #undef ENDED_TASK
+#undef OBJECT
 #undef CPU
 #undef CPU_OR_NONE
 #undef QUERY_TASK

@@ -219,7 +219,7 @@ static bool was_told(const struct kb_detector *detector, const struct kb_trigger
 /* The system call in which the task waits; NULL: none, or it has no name. */
 static const char *call_of(const struct kb_detector *detector, const struct kb_off *off)
 {
-	return kb_object_call_name(detector->machine, off->object, off->object_flags, off->call);
+	return kb_object_call_name(detector->machine, &off->object);
 }
 
 /* What says more than the call. */
@@ -232,7 +232,7 @@ static bool is_thing(uint8_t object)
 static bool waits_for(const struct kb_detector *detector, const struct kb_trigger *trigger,
 		      const struct kb_off *off)
 {
-	const char *call = call_of(detector, off), *object = kb_object_name(off->object);
+	const char *call = call_of(detector, off), *object = kb_object_name(off->object.kind);
 
 	return (call && kb_trigger_matches(trigger->name, call, strlen(call))) ||
 	       (object && kb_trigger_matches(trigger->name, object, strlen(object)));
@@ -279,7 +279,7 @@ static void check_off(struct kb_detector *detector, const struct kb_off *off, in
 			found->fired.ns = (int64_t)((uint64_t)off->since + trigger->limit);
 		kb_reason_off(&found->fired, off, is_over,
 			      task_name(detector, off->task_id, ticks, buffer), call_of(detector, off),
-			      is_thing(off->object) ? kb_object_name(off->object) : NULL);
+			      is_thing(off->object.kind) ? kb_object_name(off->object.kind) : NULL);
 	}
 }
 

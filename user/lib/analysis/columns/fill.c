@@ -8,6 +8,7 @@
 
 #include "analysis/columns/fill.h"
 #include "analysis/time/origin.h"
+#include "format/call_names.h"
 
 #define TABLE_OF(columns, table)	(&(columns)->part->tables[KB_TABLE_##table])
 #define WANTED(columns, table)		((columns)->wanted[KB_TABLE_##table])
@@ -113,24 +114,23 @@ static kb_always_inline uint8_t state_of(struct kb_columns *columns, int state)
 	return *known - 1;
 }
 
-/* Of a task that is not known nothing is known. */
-static kb_always_inline void put_object(struct kb_columns *columns, struct kb_part_table *at,
-					const struct kb_walk *walk)
-{
-	const struct kb_event *event = &walk->event;
-	bool has = walk->known && event->task_switch.object;
-	const char *call = has && WANTED_COLUMN(columns, switches, call) ?
-			   kb_names_call(columns->names, event) : NULL;
-	const char *name = has && WANTED_COLUMN(columns, switches, object_name) ?
-			   kb_names_object(columns->names, event, walk->running) : NULL;
-
-	KB_PUT(at, switches, object, has ? word(event->task_switch.object, KB_WORDS_OBJECT) : 0);
-	KB_PUT_TEXT(columns->part, at, switches, call, call ?: "", call ? strlen(call) : 0);
-	KB_PUT(at, switches, object_id, has && WANTED_COLUMN(columns, switches, object_id) ?
-	       kb_names_object_id(columns->names, event, walk->running) : 0);
-	KB_PUT(at, switches, object_value, has ? event->task_switch.object_value : 0);
-	KB_PUT_TEXT(columns->part, at, switches, object_name, name ?: "", name ? strlen(name) : 0);
-}
+/* What switches and wakeups say of an object, of task @task_id; not @has: of nobody, so nothing. */
+#define PUT_OBJECT(columns, at, table, event, has_it, task_id)						\
+do {													\
+	const struct kb_object *object_ = kb_event_object(event);					\
+	bool has_ = (has_it) && object_->kind;								\
+	const char *call_ = has_ && WANTED_COLUMN(columns, table, call) ?				\
+			    kb_names_call((columns)->names, event) : NULL;				\
+	const char *name_ = has_ && WANTED_COLUMN(columns, table, object_name) ?			\
+			    kb_names_object((columns)->names, event, task_id) : NULL;			\
+													\
+	KB_PUT(at, table, object, has_ ? word(object_->kind, KB_WORDS_OBJECT) : 0);			\
+	KB_PUT_TEXT((columns)->part, at, table, call, call_ ?: "", call_ ? strlen(call_) : 0);		\
+	KB_PUT(at, table, object_id, has_ && WANTED_COLUMN(columns, table, object_id) ?			\
+	       kb_names_object_id((columns)->names, event, task_id) : 0);				\
+	KB_PUT(at, table, object_value, has_ ? object_->value : 0);					\
+	KB_PUT_TEXT((columns)->part, at, table, object_name, name_ ?: "", name_ ? strlen(name_) : 0);	\
+} while (0)
 
 static kb_always_inline int put_switch(struct kb_columns *columns, const struct kb_walk *walk)
 {
@@ -151,7 +151,7 @@ static kb_always_inline int put_switch(struct kb_columns *columns, const struct 
 	if (WANTED_COLUMN(columns, switches, state))
 		KB_PUT(at, switches, state, state_of(columns, state));
 	KB_PUT(at, switches, prev_state, state);
-	put_object(columns, at, walk);
+	PUT_OBJECT(columns, at, switches, &walk->event, walk->known, walk->running);
 	chain = kb_part_room(columns->part, at, KB_AT_switches_stack, event->task_switch.nr_chain);
 	if (chain && event->task_switch.nr_chain)
 		memcpy(chain, event->task_switch.chain,
@@ -273,6 +273,7 @@ static int put_wakeup(struct kb_columns *columns, const struct kb_walk *walk)
 	KB_PUT(at, wakeups, context, word(event->custom_counter.context, KB_WORDS_CONTEXT));
 	KB_PUT(at, wakeups, woken_cpu, event->custom_counter.cpu);
 	KB_PUT(at, wakeups, new, event->custom_counter.what == KB_WHAT_WAKING_NEW);
+	PUT_OBJECT(columns, at, wakeups, event, true, event->task_id);
 	return 0;
 }
 

@@ -36,6 +36,11 @@ struct kb_columns {
 #define WANTED_COLUMN(columns, table, column) \
 	((columns)->wanted[KB_TABLE_##table] >> KB_AT_##table##_##column & 1)
 
+/* One that the capture's names are for. */
+#define WANTED_OBJECT(columns, table)							\
+	(WANTED_COLUMN(columns, table, call) || WANTED_COLUMN(columns, table, object_id) ||	\
+	 WANTED_COLUMN(columns, table, object_name))
+
 /* From the next record on, call @watch. For who needs more of records than their rows. */
 void kb_columns_watch(struct kb_columns *columns, kb_columns_watcher watch, void *context);
 

@@ -344,9 +344,9 @@ struct kb_text kb_names_irq(const struct kb_names *names, uint32_t irq, uint32_t
 
 const char *kb_names_call(const struct kb_names *names, const struct kb_event *event)
 {
-	return event->type != KB_EVENT_TASK_SWITCH ? NULL :
-	       kb_object_call_name(names->machine, event->task_switch.object, event->task_switch.object_flags,
-				   event->task_switch.call);
+	const struct kb_object *object = kb_event_object(event);
+
+	return object ? kb_object_call_name(names->machine, object) : NULL;
 }
 
 const char *kb_names_object(const struct kb_names *names, const struct kb_event *event, uint32_t task_id)
@@ -356,10 +356,11 @@ const char *kb_names_object(const struct kb_names *names, const struct kb_event 
 
 uint32_t kb_names_object_id(const struct kb_names *names, const struct kb_event *event, uint32_t task_id)
 {
-	uint32_t id = event->task_switch.object_id;
+	const struct kb_object *object = kb_event_object(event);
+	uint32_t id = object ? object->id : 0;
 	struct kb_task_hit waiter, holder;
 
-	if (event->task_switch.object != KB_OBJECT_FUTEX || !id)
+	if (!id || object->kind != KB_OBJECT_FUTEX)
 		return id;
 	kb_tasks_find(names->tasks, task_id, event->timestamp, &waiter);
 	kb_tasks_find(names->tasks, id, event->timestamp, &holder);

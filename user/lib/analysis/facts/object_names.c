@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/facts/object_names.h"
+#include "format/call_names.h"
 
 #define NAMES_MAX	65536U		/* recorders write fewer; a file may claim more */
 #define KEY_WORDS	3
@@ -56,16 +57,17 @@ int kb_object_names_take(struct kb_object_names *names, const char *fact)
 
 const char *kb_object_names_find(const struct kb_object_names *names, const struct kb_event *event, uint32_t task_id)
 {
-	uint8_t kind = event->task_switch.object;
-	bool has_id = kind == KB_OBJECT_FILE || kind == KB_OBJECT_DEVICE || kind == KB_OBJECT_ANON;
+	const struct kb_object *object = kb_event_object(event);
 	const struct row *row;
+	bool has_id;
 
-	if (event->type != KB_EVENT_TASK_SWITCH || kind < KB_OBJECT_FILE || kind > KB_OBJECT_ANON)
+	if (!object || object->kind < KB_OBJECT_FILE || object->kind > KB_OBJECT_ANON)
 		return NULL;
+	has_id = object->kind <= KB_OBJECT_DEVICE || object->kind == KB_OBJECT_ANON;
 	row = kb_table_find(&names->rows, (uint64_t[]){
-		event->task_switch.object_value,
-		(uint64_t)kind << 32 | (has_id ? event->task_switch.object_id : 0),
-		kind == KB_OBJECT_ANON ? task_id : 0,
+		object->value,
+		(uint64_t)object->kind << 32 | (has_id ? object->id : 0),
+		object->kind == KB_OBJECT_ANON ? task_id : 0,
 	});
 	return row ? row->name : NULL;
 }

@@ -13,6 +13,7 @@
 #include "analysis/facts/name_ids.h"
 #include "analysis/time/histogram.h"
 #include "analysis/time/sched.h"
+#include "analysis/time/waker.h"
 #include "analysis/trace/wanted.h"
 #include "base/options.h"
 #include "base/table.h"
@@ -31,6 +32,7 @@ struct waits {
 	struct kb_names *names;
 	struct kb_name_ids comms;
 	struct kb_sched *sched;
+	struct kb_tiles *tiles;		/* NULL: there was no wakeup yet */
 	struct kb_table table;		/* key, then struct tally */
 	struct kb_table holders;	/* by task that waits: struct holder */
 	struct kb_waits_row *rows;
@@ -46,7 +48,7 @@ struct holder {
 };
 
 struct tally {
-	struct kb_waits_row row;	/* its holder: of the longest wait so far */
+	struct kb_waits_row row;	/* its holder and waker: of the longest wait so far */
 	struct kb_histogram times;
 };
 
@@ -94,18 +96,18 @@ static struct kb_waits_row make_row(struct waits *waits, const struct kb_event *
 {
 	struct kb_waits_row row = {
 		.task = task,
-		.object = event->task_switch.object,
-		.iowait = event->task_switch.object && event->task_switch.object_flags & KB_OBJECT_IOWAIT,
-		.outside = kb_object_is_outside(event->task_switch.object, event->task_switch.object_flags),
+		.object = event->task_switch.object.kind,
+		.iowait = event->task_switch.object.kind && event->task_switch.object.flags & KB_OBJECT_IOWAIT,
+		.outside = kb_object_is_outside(&event->task_switch.object),
 		.call = kb_names_call(waits->names, event),
 		.name = kb_names_object(waits->names, event, task_id),
 	};
 	struct kb_task_hit hit;
 
 	if (has_identity(row.object))
-		row.value = event->task_switch.object_value;
+		row.value = event->task_switch.object.value;
 	if (is_file(row.object))
-		row.device = event->task_switch.object_id;
+		row.device = event->task_switch.object.id;
 	if (row.object == KB_OBJECT_FUTEX) {
 		kb_tasks_find(waits->comms.tasks, task_id, event->timestamp, &hit);
 		row.pid = hit.tgid;
@@ -127,7 +129,7 @@ static int begin_wait(struct waits *waits, const struct kb_event *event, const s
 	waits->shown.has_objects |= row.object != KB_OBJECT_NONE;
 	key[0] = (uint64_t)comm->id << 32 | (is_file(row.object) ? row.device : row.pid);
 	key[1] = row.object | (uint64_t)row.iowait << 8 | (uint64_t)row.outside << 9 |
-		 (uint64_t)(row.object ? event->task_switch.call : 0) << 16;
+		 (uint64_t)(row.object ? event->task_switch.object.call : 0) << 16;
 	key[2] = row.value;
 	/* They share an inode. */
 	if (row.object == KB_OBJECT_ANON && row.name) {
@@ -159,6 +161,10 @@ static void take_wait(void *context, const struct kb_wait *wait)
 	if (!wait->mark || !wait->blocked || !kb_wanted_wait(&waits->wanted, wait))
 		return;
 	tally = tally_of(waits, wait->mark - 1);
+	if (wait->ns > tally->times.max) {
+		tally->row.waker = wait->waker;
+		tally->row.woken = wait->woken;
+	}
 	holder = is_lock(tally->row.object) && !tally->row.others && wait->ns > tally->times.max ?
 		 kb_table_find(&waits->holders, &task) : NULL;
 	if (holder) {
@@ -182,7 +188,7 @@ static int add_record(struct waits *waits, const struct kb_walk *walk)
 		    slice->has_task && slice->task_id)
 			ret = begin_wait(waits, event, slice);
 	}
-	return ret ?: waits->error;
+	return ret ?: kb_waker_feed(&waits->tiles, waits->trace, walk, waits->sched) ?: waits->error;
 }
 
 static int read_all(struct waits *waits, struct kb_error *err)
@@ -274,6 +280,7 @@ static void destroy(struct waits *waits)
 	kb_table_release(&waits->holders);
 	kb_name_ids_release(&waits->comms);
 	kb_sched_destroy(waits->sched);
+	kb_tiles_destroy(waits->tiles);
 	free(waits->rows);
 	free(waits);
 }

@@ -38,8 +38,7 @@ struct task {
 	bool was_preempted;		/* ... and could have run on */
 	bool gone;			/* it has ended */
 	bool recorded, not_recorded;	/* if only some are: what is known of this one */
-	uint8_t object, object_flags;	/* what it waits for off its CPU */
-	uint16_t call;
+	struct kb_object object;	/* what it waits for off its CPU */
 	struct kb_origin waker;
 	uint32_t waker_core, interrupted;
 	uint32_t core;			/* the CPU in whose queue it is, as far as known */
@@ -147,8 +146,6 @@ static struct kb_off off_of(const struct task *task, uint32_t core, bool sure)
 		.core = core,
 		.preempted = task->was_preempted,
 		.object = task->object,
-		.object_flags = task->object_flags,
-		.call = task->call,
 		.sure = sure,
 		.since = task->off_at,
 	};
@@ -318,8 +315,6 @@ static int leaves(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 	task->is_off = true;
 	task->was_preempted = walk->event.task_switch.reason != KB_SWITCH_BLOCKED;
 	task->object = walk->event.task_switch.object;
-	task->object_flags = walk->event.task_switch.object_flags;
-	task->call = walk->event.task_switch.call;
 	task->core = walk->event.core;
 	if (has_ended(wakeups, walk)) {
 		wakeups->nr_gone += !task->gone;

@@ -22,8 +22,7 @@ struct kb_off {
 	uint32_t core;			/* that it left; when it is over: on which it runs */
 	bool preempted;			/* it could have run on */
 	bool sure;			/* false: it may have run on a CPU without a record */
-	uint8_t object, object_flags;	/* what it waits for, as in a kb_event */
-	uint16_t call;
+	struct kb_object object;	/* what it waits for */
 	int64_t since;			/* ns */
 };
 

@@ -168,28 +168,6 @@ static int add_sample(struct reading *reading, const struct kb_event *event, boo
 
 /* ---- all records ---- */
 
-/* Who woke whom: what runs on each CPU is followed from the first wakeup on. */
-static int add_waking(struct reading *reading, const struct kb_walk *walk)
-{
-	const struct kb_event *event = &walk->event;
-	bool wakes = event->type == KB_EVENT_CUSTOM_COUNTER &&
-		     event->custom_counter.what == KB_WHAT_WAKING;
-	struct kb_tile tiles[KB_TILES_MOST];
-	struct kb_origin waker;
-	int ret;
-
-	if (!wakes && !reading->tiles)
-		return 0;
-	if (!reading->tiles && kb_tiles_create(&reading->tiles, reading->trace, NULL))
-		return -ENOMEM;
-	ret = kb_tiles_feed(reading->tiles, walk, tiles);
-	if (ret < 0 || !wakes)
-		return ret < 0 ? ret : 0;
-	waker = kb_waker(reading->tiles, event);
-	kb_sched_woken(reading->sched, event->custom_counter.id, &waker, event->timestamp);
-	return 0;
-}
-
 static void see_core(struct kb_report *shown, struct report_core *core, uint64_t timestamp)
 {
 	shown->nr_cores += !core->seen;
@@ -221,7 +199,7 @@ static int add_event(struct reading *reading, const struct kb_walk *walk)
 		if (!ret && event->type == KB_EVENT_TASK_SWITCH)
 			ret = kb_offcpu_switch(reading->offcpu, event, &walk->slices[i]);
 	}
-	ret = ret ?: add_waking(reading, walk);
+	ret = ret ?: kb_waker_feed(&reading->tiles, reading->trace, walk, reading->sched);
 	wanted = event->type == KB_EVENT_SAMPLE &&
 		 (!reading->filters || kb_wanted_record(&reading->wanted, walk));
 	if (!ret && reading->rotated)

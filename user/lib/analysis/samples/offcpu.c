@@ -109,13 +109,12 @@ void kb_offcpu_filter(struct kb_offcpu *offcpu,
 
 static const char *object_text(const struct kb_offcpu *offcpu, const struct kb_event *event)
 {
-	const bool iowait = event->task_switch.object_flags & KB_OBJECT_IOWAIT;
+	const bool iowait = event->task_switch.object.flags & KB_OBJECT_IOWAIT;
 	const char *name;
 
-	if (kb_object_is_outside(event->task_switch.object, event->task_switch.object_flags))
+	if (kb_object_is_outside(&event->task_switch.object))
 		return iowait ? "[page from a disk]" : "[in no system call]";
-	name = kb_object_call_name(offcpu->machine, event->task_switch.object, event->task_switch.object_flags,
-				   event->task_switch.call);
+	name = kb_object_call_name(offcpu->machine, &event->task_switch.object);
 	return name ?: "[another system call]";
 }
 
@@ -127,9 +126,9 @@ int kb_offcpu_switch(struct kb_offcpu *offcpu, const struct kb_event *event,
 
 	if ((!blocked && slice->how != KB_END_PREEMPTED) || !slice->has_task || !slice->task_id)
 		return 0;
-	offcpu->has_chains |= event->task_switch.nr_chain || event->task_switch.object;
+	offcpu->has_chains |= event->task_switch.nr_chain || event->task_switch.object.kind;
 	node = kb_calltree_find(offcpu->tree, event, slice->task_id, offcpu->symbolizer);
-	if (node >= 0 && event->task_switch.object)
+	if (node >= 0 && event->task_switch.object.kind)
 		node = kb_calltree_find_text(offcpu->tree, node, object_text(offcpu, event), OBJECT_IMAGE);
 	else if (node >= 0 && !event->task_switch.nr_chain)
 		node = kb_calltree_find_text(offcpu->tree, node,

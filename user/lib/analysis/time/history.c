@@ -198,8 +198,8 @@ void kb_history_look(const struct kb_history *history, uint32_t core, int64_t fr
 		int64_t start = entry->start > from ? entry->start : from;
 		int64_t end = end_of(history, cpu, i);
 		enum kb_part part = kb_history_part((enum kb_tile_kind)entry->kind);
-		const struct kb_origin what = { (enum kb_tile_kind)entry->kind, entry->id,
-						entry->behind };
+		const struct kb_origin what = { .kind = (enum kb_tile_kind)entry->kind, .id = entry->id,
+						.behind = entry->behind };
 
 		end = end < until ? end : until;
 		if (end <= start)

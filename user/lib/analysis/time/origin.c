@@ -54,6 +54,17 @@ char *kb_origin_name(struct kb_trace *trace, const struct kb_origin *origin, uin
 	return name;
 }
 
+const char *kb_origin_call(struct kb_trace *trace, const struct kb_origin *origin)
+{
+	const struct kb_names *names = origin->call ? kb_trace_names(trace, NULL) : NULL;
+	const struct kb_event by = {
+		.type = KB_EVENT_TASK_SWITCH,
+		.task_switch.object = { .kind = KB_OBJECT_CALL, .call = (uint16_t)(origin->call - 1) },
+	};
+
+	return names ? kb_names_call(names, &by) : NULL;
+}
+
 const char *kb_origin_kind(enum kb_tile_kind kind)
 {
 	static const char *const names[KB_TILE_KINDS] = {

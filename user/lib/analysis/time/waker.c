@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
+
 #include "analysis/time/origin.h"
+#include "analysis/time/sched.h"
 #include "analysis/time/waker.h"
+
+/* The number + 1. Those of the machine's other kind of programs are others. */
+static uint16_t call_of(const struct kb_object *object)
+{
+	return object->kind == KB_OBJECT_NONE || object->flags & KB_OBJECT_COMPAT ? 0 : (uint16_t)(object->call + 1);
+}
 
 struct kb_origin kb_waker(const struct kb_tiles *tiles, const struct kb_event *event)
 {
@@ -12,6 +21,7 @@ struct kb_origin kb_waker(const struct kb_tiles *tiles, const struct kb_event *e
 	case KB_CONTEXT_TASK:
 		origin.kind = event->task_id ? KB_TILE_TASK : KB_TILE_IDLE;
 		origin.id = event->task_id;
+		origin.call = call_of(&event->custom_counter.object);
 		break;
 	case KB_CONTEXT_IDLE:
 		origin.kind = KB_TILE_IDLE;
@@ -31,4 +41,25 @@ struct kb_origin kb_waker(const struct kb_tiles *tiles, const struct kb_event *e
 		break;
 	}
 	return origin;
+}
+
+int kb_waker_feed(struct kb_tiles **followed, struct kb_trace *trace, const struct kb_walk *walk,
+		  struct kb_sched *sched)
+{
+	const struct kb_event *event = &walk->event;
+	bool wakes = event->type == KB_EVENT_CUSTOM_COUNTER && event->custom_counter.what == KB_WHAT_WAKING;
+	struct kb_tile tiles[KB_TILES_MOST];
+	struct kb_origin waker;
+	int ret;
+
+	if (!wakes && !*followed)
+		return 0;
+	if (!*followed && kb_tiles_create(followed, trace, NULL))
+		return -ENOMEM;
+	ret = kb_tiles_feed(*followed, walk, tiles);
+	if (ret < 0 || !wakes)
+		return ret < 0 ? ret : 0;
+	waker = kb_waker(*followed, event);
+	kb_sched_woken(sched, event->custom_counter.id, &waker, event->timestamp);
+	return 0;
 }

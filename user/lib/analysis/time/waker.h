@@ -10,4 +10,12 @@
  */
 struct kb_origin kb_waker(const struct kb_tiles *tiles, const struct kb_event *event);
 
+/*
+ * Tell @sched, which has taken the record of @walk, who wakes whom there. What runs on each CPU is followed
+ * from the first wakeup on: *@followed is NULL at first, and the caller's to destroy. Returns 0 or -ENOMEM.
+ */
+struct kb_sched;
+int kb_waker_feed(struct kb_tiles **followed, struct kb_trace *trace, const struct kb_walk *walk,
+		  struct kb_sched *sched);
+
 #endif

@@ -95,6 +95,8 @@ void text_put_origin(const struct report_text *report, const struct kb_origin *o
 	text_put(report, kb_origin_name(report->trace, origin, ticks, name, sizeof(name)), 0);
 	if (origin->kind == KB_TILE_TASK)
 		text_printf(report, " (%" PRIu32 ")", origin->id);
+	if (kb_origin_call(report->trace, origin))
+		text_printf(report, " in %s", kb_origin_call(report->trace, origin));
 	else if (origin->id != KB_ORIGIN_ANY)
 		text_printf(report, "%s",
 			    origin->kind == KB_TILE_SOFTIRQ ? " (softirq)"

@@ -53,11 +53,20 @@ static void put_number(const struct latency_text *text, const struct kb_waits_ro
 			text_printf(&text->put, " 0x%" PRIx64, row->value);
 		break;
 	}
-	if (!row->holder)
+}
+
+/* Of the longest wait. */
+static void put_others(const struct latency_text *text, const struct kb_waits_row *row)
+{
+	if (row->holder) {
+		text_printf(&text->put, ", the longest held by ");
+		text_put(&text->put, row->holder_task, 0);
+		text_printf(&text->put, " (%" PRIu32 ")", row->holder);
+	}
+	if (row->waker.kind == KB_TILE_UNKNOWN)
 		return;
-	text_printf(&text->put, ", the longest held by ");
-	text_put(&text->put, row->holder_task, 0);
-	text_printf(&text->put, " (%" PRIu32 ")", row->holder);
+	text_printf(&text->put, ", %s by ", row->holder ? "ended" : "the longest ended");
+	latency_put_origin(text, &row->waker, row->woken);
 }
 
 static void put_object(const struct latency_text *text, const struct kb_waits_row *row)
@@ -74,6 +83,7 @@ static void put_object(const struct latency_text *text, const struct kb_waits_ro
 		put_number(text, row);
 	if (row->iowait)
 		text_printf(&text->put, " (disk)");
+	put_others(text, row);
 	text_printf(&text->put, "\n");
 }
 

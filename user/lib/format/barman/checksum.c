@@ -37,6 +37,14 @@ static uint64_t hash_sample(const struct kb_event *event)
 				 event->sample.nr_chain_kernel);
 }
 
+static uint64_t hash_object(const struct kb_object *object)
+{
+	uint64_t body = object->kind | (uint64_t)object->flags << 8 | (uint64_t)object->call << 16 |
+			(uint64_t)object->id << 32;
+
+	return object->kind ? body * MIX_MORE + object->value * (MIX_BODY + 2) : 0;
+}
+
 /* 0 for a value and nothing else. */
 static uint64_t hash_detail(const struct kb_event *event)
 {
@@ -47,7 +55,8 @@ static uint64_t hash_detail(const struct kb_event *event)
 
 	if (event->custom_counter.lost)
 		return loss * (MIX_BODY + 4);
-	return event->custom_counter.what == KB_WHAT_VALUE ? 0 : body * (MIX_BODY + 2);
+	return event->custom_counter.what == KB_WHAT_VALUE ? 0 :
+	       body * (MIX_BODY + 2) + hash_object(&event->custom_counter.object);
 }
 
 static uint32_t record_type(const struct kb_event *event)
@@ -68,16 +77,6 @@ static uint32_t record_type(const struct kb_event *event)
 	}
 }
 
-static uint64_t hash_object(const struct kb_event *event)
-{
-	uint64_t body = event->task_switch.object | (uint64_t)event->task_switch.object_flags << 8 |
-			(uint64_t)event->task_switch.call << 16 |
-			(uint64_t)event->task_switch.object_id << 32;
-
-	return event->task_switch.object ?
-	       body * MIX_MORE + event->task_switch.object_value * (MIX_BODY + 2) : 0;
-}
-
 uint64_t kb_event_checksum(const struct kb_event *event)
 {
 	uint64_t head = record_type(event) | (uint64_t)event->core << 32;
@@ -92,7 +91,7 @@ uint64_t kb_event_checksum(const struct kb_event *event)
 			body |= (uint64_t)(uint16_t)event->task_switch.prev_state << 40;
 		return hash + body * MIX_BODY +
 		       hash_chain(event->task_switch.chain, event->task_switch.nr_chain,
-				  event->task_switch.nr_chain_kernel) + hash_object(event);
+				  event->task_switch.nr_chain_kernel) + hash_object(&event->task_switch.object);
 	case KB_EVENT_HALT:
 		body = event->halt.entered | (uint64_t)(event->halt.idle_state + 1) << 8;
 		return hash + body * MIX_BODY;

@@ -38,6 +38,15 @@ static kb_always_inline uint32_t decode_chain(struct kb_barman *b, const struct 
 	return nr;
 }
 
+static kb_always_inline void decode_object(struct kb_object *object, const uint8_t *at, bool swap)
+{
+	object->call = kb_load16(at, swap);
+	object->kind = at[2];
+	object->flags = at[3];
+	object->id = kb_load32(at + 4, swap);
+	object->value = kb_load64(at + 8, swap);
+}
+
 /*
  * What stands behind the fields of a task switch: a call chain, and what the task waits for. Both are
  * optional, so what is too short for one has none.
@@ -46,17 +55,12 @@ static kb_always_inline void decode_behind(struct kb_barman *b, struct kb_event 
 					   const uint8_t *record, uint64_t length,
 					   unsigned int word, bool swap)
 {
-	const uint8_t *at = record + BM_TASK_SWITCH_CHAIN_OFFSET, *object;
+	const uint8_t *at = record + BM_TASK_SWITCH_CHAIN_OFFSET;
 	uint64_t left = length - BM_TASK_SWITCH_CHAIN_OFFSET;
 
 	if (record[23] & BM_TASK_SWITCH_OBJECT && left >= sizeof(struct bm_kbarman_object)) {
 		left -= sizeof(struct bm_kbarman_object);
-		object = at + left;
-		event->task_switch.call = kb_load16(object, swap);
-		event->task_switch.object = object[2];
-		event->task_switch.object_flags = object[3];
-		event->task_switch.object_id = kb_load32(object + 4, swap);
-		event->task_switch.object_value = kb_load64(object + 8, swap);
+		decode_object(&event->task_switch.object, at + left, swap);
 	}
 	event->task_switch.nr_chain = decode_chain(b, event, at, left, word, swap,
 						   &event->task_switch.nr_chain_kernel);
@@ -79,7 +83,7 @@ static kb_always_inline bool decode_switch(struct kb_barman *b, struct kb_event 
 	event->task_switch.chain = b->chain;
 	event->task_switch.nr_chain = 0;
 	event->task_switch.nr_chain_kernel = 0;
-	event->task_switch.object = KB_OBJECT_NONE;
+	event->task_switch.object.kind = KB_OBJECT_NONE;
 	if (kb_unlikely(extended && length > BM_TASK_SWITCH_CHAIN_OFFSET))
 		decode_behind(b, event, record, length, word, swap);
 	return true;
@@ -189,6 +193,9 @@ static kb_always_inline void decode_detail(struct kb_event *event, const uint8_t
 	event->custom_counter.cpu = kb_load16(at + 4, swap);
 	event->custom_counter.what = at[6];
 	event->custom_counter.context = at[7];
+	if (at[6] <= BM_KBARMAN_WAKING_NEW &&
+	    left >= sizeof(struct bm_kbarman_detail) + sizeof(struct bm_kbarman_object))
+		decode_object(&event->custom_counter.object, at + sizeof(struct bm_kbarman_detail), swap);
 }
 
 static kb_always_inline bool decode_custom(const struct kb_barman *b, struct kb_event *event,
@@ -212,6 +219,7 @@ static kb_always_inline bool decode_custom(const struct kb_barman *b, struct kb_
 	event->custom_counter.cpu = 0;
 	event->custom_counter.what = KB_WHAT_VALUE;
 	event->custom_counter.context = 0;
+	event->custom_counter.object.kind = KB_OBJECT_NONE;
 	if (b->header.extended && left >= fixed + sizeof(struct bm_kbarman_detail))
 		decode_detail(event, at + 12, left - fixed, swap);
 	return event->custom_counter.counter < b->header.nr_series;

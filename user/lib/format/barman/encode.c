@@ -150,13 +150,13 @@ static kb_always_inline int encode_annotation(struct kb_barman_writer *writer,
 	return 0;
 }
 
-static kb_always_inline void put_object(struct out *o, const struct kb_event *event)
+static kb_always_inline void put_object(struct out *o, const struct kb_object *object)
 {
-	put16(o, event->task_switch.call);
-	put8(o, event->task_switch.object);
-	put8(o, event->task_switch.object_flags);
-	put32(o, event->task_switch.object_id);
-	put64(o, event->task_switch.object_value);
+	put16(o, object->call);
+	put8(o, object->kind);
+	put8(o, object->flags);
+	put32(o, object->id);
+	put64(o, object->value);
 }
 
 static kb_always_inline int encode_switch(struct kb_barman_writer *writer,
@@ -165,7 +165,7 @@ static kb_always_inline int encode_switch(struct kb_barman_writer *writer,
 	bool extra = writer->extended && event->task_switch.prev_state != KB_STATE_UNKNOWN;
 	int state = extra ? event->task_switch.prev_state : 0;
 	uint32_t nr_chain = writer->extended ? event->task_switch.nr_chain : 0;
-	bool object = writer->extended && event->task_switch.object;
+	bool object = writer->extended && event->task_switch.object.kind;
 	uint64_t length = 21;
 	int ret;
 
@@ -188,7 +188,7 @@ static kb_always_inline int encode_switch(struct kb_barman_writer *writer,
 	put8(o, object ? BM_TASK_SWITCH_OBJECT : 0);
 	put_chain(o, event->task_switch.chain, nr_chain, nr_chain ? event->task_switch.nr_chain_kernel : 0);
 	if (object)
-		put_object(o, event);
+		put_object(o, &event->task_switch.object);
 	return 0;
 }
 
@@ -211,13 +211,16 @@ static kb_always_inline int encode_custom(struct kb_barman_writer *writer,
 	bool has_tasks = writer->shape.max_task_infos;
 	bool detail = writer->extended && event->custom_counter.what != KB_WHAT_VALUE;
 	bool loss = writer->extended && event->custom_counter.lost;
+	bool object = detail && event->custom_counter.what <= KB_WHAT_WAKING_NEW &&
+		      event->custom_counter.object.kind;
 	int ret;
 
 	if (event->custom_counter.counter >= writer->shape.num_series)
 		return -EINVAL;
 	ret = begin(writer, event, o, BM_RECORD_CUSTOM_COUNTER,
 		    (has_tasks ? 32 : 28) + (loss ? sizeof(struct bm_kbarman_loss) :
-					     detail ? sizeof(struct bm_kbarman_detail) : 0));
+					     detail ? sizeof(struct bm_kbarman_detail) : 0) +
+		    (object ? sizeof(struct bm_kbarman_object) : 0));
 	if (ret)
 		return ret;
 	if (has_tasks)
@@ -237,6 +240,8 @@ static kb_always_inline int encode_custom(struct kb_barman_writer *writer,
 	put16(o, event->custom_counter.cpu);
 	put8(o, event->custom_counter.what);
 	put8(o, event->custom_counter.context);
+	if (object)
+		put_object(o, &event->custom_counter.object);
 	return 0;
 }
 

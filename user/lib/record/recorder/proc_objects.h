@@ -19,7 +19,7 @@ struct kb_proc_object {
 	uint64_t value;			/* as in struct bm_kbarman_object */
 	uint32_t id;
 	uint32_t task;			/* which waits for it */
-	uint8_t kind;			/* enum kb_object: KB_OBJECT_FILE to KB_OBJECT_ANON */
+	uint8_t kind;			/* enum kb_object_kind: KB_OBJECT_FILE to KB_OBJECT_ANON */
 	char name[KB_OBJECT_NAME];	/* any bytes; empty: none was found */
 };
 
