@@ -95,7 +95,7 @@ guest: guest-module user $(GUEST)/kbarman $(GUEST)/kbarman-push $(GUEST)/truth $
 	$(GUEST)/marks $(GUEST)/guest.sh $(GUEST)/test_record_device.sh \
 	$(GUEST)/test_marks_device.sh $(GUEST)/test_files_device.sh $(GUEST)/threads \
 	$(GUEST)/test_openmetrics_device.sh \
-	$(GUEST)/test_agent_device.sh $(GUEST)/kbarmand $(GUEST)/keeper \
+	$(GUEST)/test_agent_device.sh $(GUEST)/kbarmand $(GUEST)/keeper $(GUEST)/peers \
 	$(GUEST)/test_trigger_device.sh $(GUEST)/outliers \
 	$(GUEST)/test_examples_device.sh $(GUEST)/examples.txt \
 	$(GUEST)/device_test.sh $(GUEST)/device_record.sh $(GUEST)/device_parts.sh \
@@ -224,7 +224,7 @@ $(GUEST)/threads: selftests/vm/threads.c
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -static $< -o $@
 
-$(GUEST)/keeper: selftests/vm/keeper.c
+$(GUEST)/keeper $(GUEST)/peers: $(GUEST)/%: selftests/vm/%.c
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -static $< -o $@
 

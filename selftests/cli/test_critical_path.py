@@ -78,6 +78,36 @@ def a_chain_of_pipes_leads_through_all_writers(tmp):
     assert path(tmp, str(THIRD)) == (head, links)
 
 
+def peers(tmp, name, softirq=3):
+    """First sends to second over a connection that is @name, in which a softirq wakes second on CPU 1."""
+    capture = new(cores=2, machine="x86_64", objects="1", **({"object.6.99.0.0": name} if name else {}))
+    capture.switch(0, 0, FIRST)
+    capture.switch(1, 0, SECOND)
+    capture.switch(1, 1 * MS, 0, blocked=True, state=1, waits_for=(45, 6, 0, 4, 98))
+    capture.softirq_entry(0, 9 * MS, softirq, task=FIRST)
+    capture.waking(0, 10 * MS, waker=FIRST, woken=SECOND, cpu=1, context=SOFTIRQ, by=(44, 6, 0, 3, 99))
+    capture.softirq_exit(0, 11 * MS, softirq, task=FIRST)
+    capture.switch(1, 11 * MS, SECOND)
+    capture.switch(1, 20 * MS, 0, blocked=True, state=16)
+    save(capture, tmp)
+    return path(tmp, "second")[1]
+
+
+def who_sends_to_a_task_of_its_machine_is_waited_for(tmp):
+    sent = [("run", "first", 0, 10, None), ("queue", "second", 10, 11, None), ("run", "second", 11, 20, None)]
+    for name in ("tcp 127.0.0.1:80 -> 127.0.0.1:40112", "tcp 127.0.0.1:80 -> 127.0.0.2:80", "tcp [::1]:80 -> [::1]:1",
+                 "udp 10.0.0.5:53 -> 10.0.0.5:4000"):
+        assert peers(tmp, name) == sent, name
+
+
+def what_came_from_elsewhere_is_waited_for_as_a_softirq(tmp):
+    for name, softirq in [(None, 3), ("tcp 10.0.0.5:80 -> 10.0.0.6:80", 3), ("tcp 127.0.0.1:80", 3), ("tcp  -> ", 3),
+                          ("-> 127.0.0.1:80", 3), ("tcp 127.0.0.1:80 -> 10.0.0.6:80", 3), ("tcp : -> :", 3),
+                          ("tcp 127.0.0.1:80 -> 127.0.0.1:40112", 1)]:
+        assert [(what, task) for what, task, *_ in peers(tmp, name, softirq)] == [
+            ("run", "second"), ("wait", "second"), ("queue", "second"), ("run", "second")], (name, softirq)
+
+
 def who_holds_a_lock_is_waited_for(tmp):
     """A convoy: second and third wait for the lock that first holds, and get it in turn."""
     capture = new(cores=3)

@@ -6,6 +6,7 @@
 #
 #	KBARMAN=path of the tool  MAP_READER=path of the example  TMPDIR=where to work
 #	CHILD, PIE=two programs of selftests/truth/part.c, which burn in functions of their own
+#	PEERS=selftests/vm/peers.c
 
 # with what is beside it in the guest, or in the tree
 lib=$(dirname "$0")/device_test.sh
@@ -18,6 +19,7 @@ lib_beside=$(readlink -f "$(dirname "$0")")
 built_beside MAP_READER map_reader
 built_beside CHILD names/part-child
 built_beside PIE names/part-static_pie
+built_beside PEERS peers
 
 # ---- promises ----
 
@@ -549,6 +551,36 @@ what_tasks_wait_for_has_its_name() {
 	is_whole waits.cap && "$KBARMAN" report --waits --percent-limit 0 waits.cap >said || return 1
 	cat said
 	grep -q "  read pipe [0-9]*: .* -> [^ ]* $reader\$" said && grep -q "  flock $PWD/held\$" said
+}
+
+# How many links of the path in the file json are of that kind, and of the task.
+links() {
+	grep -c "\"what\":\"$1\".*\"task\":\"$2\"" json
+}
+
+a_path_goes_through_sockets_to_their_peers() {
+	"$PEERS" stop &
+	peers=$!
+	"$KBARMAN" record -a --latency -o peers.cap &
+	recorder=$!
+	begun peers.cap || { touch stop; kill $recorder; wait; return 1; }
+	i=0
+	until facts peers.cap.partial >names && grep -c '^object\.6\..*=tcp 127\.0\.0\.1:' names | grep -qx 2; do
+		i=$((i + 1))
+		[ $i -lt 60 ] || { cat names; touch stop; kill $recorder; wait; return 1; }
+		sleep 2
+	done
+	touch stop
+	wait $peers || return 1
+	kill -TERM $recorder
+	wait $recorder || return 1
+	is_whole peers.cap && "$KBARMAN" report --critical-path client peers.cap >said || return 1
+	cat said
+	"$KBARMAN" report --critical-path client --json peers.cap >json || return 1
+	# each byte goes to the server and comes back, and a timer ends the millisecond between them
+	there=$(links run server) back=$(links run client)
+	echo "$there of the server, $back of the client"
+	[ "$there" -ge 20 ] && [ "$back" -ge "$there" ]
 }
 
 # ---- all of them ----

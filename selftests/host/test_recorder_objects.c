@@ -121,6 +121,38 @@ static void names(int event, uint64_t inode)
 	end();
 }
 
+/* Task @task wakes another one by a call on that. */
+static void see_wakeup(uint32_t task, uint8_t what, uint8_t kind, uint64_t value, size_t bytes)
+{
+	const struct {
+		struct bm_protocol_custom_counter record;
+		struct bm_kbarman_detail detail;
+		struct bm_kbarman_object object;
+	} __attribute__((packed, aligned(4))) wakeup = {
+		.record = { .header = { .record_type = BM_RECORD_CUSTOM_COUNTER }, .task_id = task },
+		.detail = { .what = what }, .object = { .kind = kind, .value = value },
+	};
+
+	recorder_objects_see(&recorder, &wakeup, bytes ?: sizeof(wakeup));
+}
+
+static void wakeups(void)
+{
+	begin();
+	see_wakeup(5, BM_KBARMAN_WAKING, KB_OBJECT_SOCKET, 99, sizeof(struct bm_protocol_custom_counter) + 8);
+	see_wakeup(5, BM_KBARMAN_MIGRATE, KB_OBJECT_SOCKET, 99, 0);
+	see_wakeup(5, BM_KBARMAN_LOST, KB_OBJECT_SOCKET, 99, 0);
+	see_wakeup(5, 0, KB_OBJECT_SOCKET, 99, 0);
+	see_wakeup(5, BM_KBARMAN_WAKING, KB_OBJECT_CALL, 99, 0);
+	tap_is(recorder.objects->nr_asked, 0, "only_wakeups_have_an_object");
+	see_wakeup(5, BM_KBARMAN_WAKING, KB_OBJECT_SOCKET, 99, 0);
+	see_wakeup(6, BM_KBARMAN_WAKING_NEW, KB_OBJECT_PIPE, 98, 0);
+	tap_is(recorder.objects->nr_asked, 2, "who_wakes_is_asked_for_what_its_call_is_about");
+	tap_ok(recorder.objects->asked[0].task == 5 && recorder.objects->asked[0].value == 99 &&
+	       recorder.objects->asked[1].task == 6, "each_of_its_own");
+	end();
+}
+
 static void runs(int event, uint64_t inode)
 {
 	const struct switched blocks[] = {
@@ -160,6 +192,7 @@ int main(void)
 
 	fstat(event, &st);
 	names(event, st.st_ino);
+	wakeups();
 	runs(event, st.st_ino);
 	limits();
 	return tap_done();

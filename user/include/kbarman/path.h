@@ -3,7 +3,8 @@
  * The critical path: the chain of who waited for whom, backwards from the end of a task or of the
  * time between two marks. Each moment of that time belongs to one link. Where a task was blocked
  * until another task woke it, the chain goes on in the task that woke; where an interrupt or a
- * softirq woke it, the wait for it is a link, and the chain goes on in the task itself.
+ * softirq woke it, the wait for it is a link, and the chain goes on in the task itself. A softirq in which a
+ * task sends to a socket of the same machine, by kb_names_object(), counts as the task that sends.
  *
  *	struct kb_path_options options = { .size = sizeof(options), .task = "cc" };
  *	const struct kb_path *path;

@@ -71,3 +71,28 @@ const char *kb_object_names_find(const struct kb_object_names *names, const stru
 	});
 	return row ? row->name : NULL;
 }
+
+/* "tcp 127.0.0.1:80", or what is behind "-> ": the length of its address without the port. */
+static const char *address_of(const char *end, const char *stop, size_t *length)
+{
+	const char *port = memrchr(end, ':', (size_t)(stop - end));
+
+	*length = port ? (size_t)(port - end) : 0;
+	return end;
+}
+
+bool kb_object_names_is_local(const char *name)
+{
+	static const char arrow[] = " -> ", loopback[] = "127.";
+	const char *own = name ? strchr(name, ' ') : NULL, *other = own ? strstr(own, arrow) : NULL;
+	size_t own_length, other_length;
+
+	if (!other)
+		return false;
+	own = address_of(own + 1, other, &own_length);
+	other += sizeof(arrow) - 1;
+	other = address_of(other, other + strlen(other), &other_length);
+	if (own_length && own_length == other_length && memcmp(own, other, own_length) == 0)
+		return true;
+	return strncmp(own, loopback, sizeof(loopback) - 1) == 0 && strncmp(other, loopback, sizeof(loopback) - 1) == 0;
+}

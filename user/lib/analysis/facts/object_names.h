@@ -32,4 +32,7 @@ int kb_object_names_take(struct kb_object_names *names, const char *fact);
  */
 const char *kb_object_names_find(const struct kb_object_names *names, const struct kb_event *event, uint32_t task_id);
 
+/* Whether @name, of a socket (NULL: not known), is that of a connection whose both ends are on one machine. */
+bool kb_object_names_is_local(const char *name);
+
 #endif

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kbarman/names.h>
+
+#include "analysis/facts/object_names.h"
 #include "analysis/latency/chains.h"
 #include "analysis/time/gaps.h"
 #include "analysis/time/history.h"
@@ -46,6 +49,7 @@ struct path {
 	struct kb_path_options how;
 	struct kb_wanted wanted;
 	struct kb_trace *trace;
+	const struct kb_names *names;
 	struct kb_tiles *tiles;
 	struct kb_history *history;
 	struct kb_gaps gaps;
@@ -218,14 +222,27 @@ static int take_chain(struct path *path, struct task *task, uint32_t waker_id,
 	return 0;
 }
 
+/* Whether the task that runs woke in a softirq of its own: it sent something to another one of its machine. */
+static bool wakes_by_sending(const struct path *path, const struct kb_event *event, const struct kb_origin *waker)
+{
+	const char *softirq = waker->id == KB_ORIGIN_ANY ? NULL : kb_softirq_name(waker->id);
+
+	return waker->kind == KB_TILE_SOFTIRQ && (waker->id == KB_ORIGIN_ANY || (softirq && strcmp(softirq, "NET_RX") == 0)) &&
+	       event->task_id && event->custom_counter.object.kind == KB_OBJECT_SOCKET &&
+	       kb_object_names_is_local(kb_names_object(path->names, event, event->task_id));
+}
+
 static int feed_waking(struct path *path, const struct kb_walk *walk)
 {
 	const struct kb_event *event = &walk->event;
-	const struct kb_origin waker = kb_waker(path->tiles, event);
-	bool by_task = waker.kind == KB_TILE_TASK && waker.id != event->custom_counter.id;
+	struct kb_origin waker = kb_waker(path->tiles, event);
 	struct task *task;
+	bool by_task;
 	int ret;
 
+	if (wakes_by_sending(path, event, &waker))
+		waker = (struct kb_origin){ .kind = KB_TILE_TASK, .id = event->task_id };
+	by_task = waker.kind == KB_TILE_TASK && waker.id != event->custom_counter.id;
 	/* the task that runs here has not gone to sleep yet, whoever wakes it */
 	if (event->custom_counter.id == event->task_id)
 		return 0;
@@ -429,7 +446,8 @@ static int prepare(struct path *path, struct kb_error *err)
 	uint32_t max_cores = kb_trace_header(path->trace)->max_cores;
 	int ret = kb_trace_rewind(path->trace, err);
 
-	if (!ret && !kb_trace_tasks(path->trace, err))
+	path->names = ret || !kb_trace_tasks(path->trace, err) ? NULL : kb_trace_names(path->trace, err);
+	if (!ret && !path->names)
 		ret = -ENOMEM;
 	ret = ret ?: kb_wanted_init(&path->wanted, path->trace, path->how.filter, err) ?:
 	      kb_gaps_read(&path->gaps, path->trace, err);

@@ -72,7 +72,7 @@ void recorder_objects_destroy(struct kb_recorder *recorder)
 
 /* ---- what passes ---- */
 
-/* @task waits for @object: its name is to be looked for, if that is new and there is room. */
+/* @task waits for @object, or wakes by it: its name is to be looked for, if that is new and there is room. */
 static void ask(struct recorder_objects *o, uint32_t task, const struct bm_kbarman_object *object)
 {
 	bool has_device = object->kind <= KB_OBJECT_DEVICE, is_anon = object->kind == KB_OBJECT_ANON;
@@ -92,22 +92,48 @@ static void ask(struct recorder_objects *o, uint32_t task, const struct bm_kbarm
 	};
 }
 
+/* The object of a task switch, and the task that waits; NULL: it has none. */
+static const void *object_of_switch(struct recorder_objects *o, const struct bm_protocol_task_switch *record,
+				    size_t length, uint32_t *task)
+{
+	if (length < sizeof(*record))
+		return NULL;
+	*task = o->running[record->header.core];
+	o->running[record->header.core] = record->task_id;
+	return record->flags & BM_TASK_SWITCH_OBJECT && *task &&
+	       length >= sizeof(*record) + sizeof(struct bm_kbarman_object) ?
+	       (const char *)record + length - sizeof(struct bm_kbarman_object) : NULL;
+}
+
+/* The same of a wakeup, and the task that wakes. */
+static const void *object_of_wakeup(const struct bm_protocol_custom_counter *record, size_t length, uint32_t *task)
+{
+	const struct bm_kbarman_detail *detail = (const void *)(record + 1);
+
+	if (length < sizeof(*record) + sizeof(*detail) + sizeof(struct bm_kbarman_object) ||
+	    detail->what - BM_KBARMAN_WAKING > BM_KBARMAN_WAKING_NEW - BM_KBARMAN_WAKING)
+		return NULL;
+	*task = record->task_id;
+	return detail + 1;
+}
+
 void recorder_objects_see(struct kb_recorder *recorder, const void *data, size_t length)
 {
-	const struct bm_protocol_task_switch *record = data;
+	const struct bm_protocol_record_header *header = data;
 	struct recorder_objects *o = recorder->objects;
 	struct bm_kbarman_object object;
-	uint32_t task;
+	const void *at = NULL;
+	uint32_t task = 0;
 
-	if (record->header.record_type != BM_RECORD_TASK_SWITCH || record->header.core >= recorder->nr_cpus ||
-	    length < sizeof(*record))
+	if (header->core >= recorder->nr_cpus)
 		return;
-	task = o->running[record->header.core];
-	o->running[record->header.core] = record->task_id;
-	if (!(record->flags & BM_TASK_SWITCH_OBJECT) || !task || length < sizeof(*record) + sizeof(object) ||
-	    o->nr_asked == ASKED_MAX)
+	if (header->record_type == BM_RECORD_TASK_SWITCH)
+		at = object_of_switch(o, data, length, &task);
+	else if (header->record_type == BM_RECORD_CUSTOM_COUNTER)
+		at = object_of_wakeup(data, length, &task);
+	if (!at || o->nr_asked == ASKED_MAX)
 		return;
-	memcpy(&object, (const char *)data + length - sizeof(object), sizeof(object));
+	memcpy(&object, at, sizeof(object));
 	if (object.kind >= KB_OBJECT_FILE && object.kind <= KB_OBJECT_ANON)
 		ask(o, task, &object);
 }
