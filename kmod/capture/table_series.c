@@ -259,6 +259,9 @@ static const struct own_series own[KBARMAN_SERIES_COUNT] = {
 		INCIDENTS, TITLE("Idle misses", "misses",
 				 "Idle states that were too deep, or not deep enough")
 	} },
+	[KBARMAN_SERIES_SYSCALLS] = { KBARMAN_SOURCE_SYSCALLS, {
+		INCIDENTS, TITLE("System calls", "calls", "System calls that ended")
+	} },
 };
 
 /* A row that stays without a name. */

@@ -309,6 +309,8 @@ enum bm_kbarman_what {
 	BM_KBARMAN_LOST		= 13,	/* as many records as the value says are missing in front
 					 * of this one, because of `id`, enum kbarman_loss in
 					 * kbarman.h: struct bm_kbarman_loss */
+	BM_KBARMAN_SYSCALL	= 14,	/* system call `id` ends: struct bm_kbarman_syscall. cpu:
+					 * BM_KBARMAN_SYSCALL_* */
 };
 
 /* In what a record was written. Of a wakeup: what woke. */
@@ -352,6 +354,22 @@ struct bm_kbarman_loss {
 	struct bm_kbarman_detail detail;
 	__u64 begin;
 } __attribute__((packed, aligned(4)));
+
+/*
+ * A system call of the task that runs, when it ends. The kernel's numbers of calls are those of the machine. Of
+ * a call that began before the recording, or of whose begin is nothing known, `begin` is 0: the first return of
+ * a new task from the call that made it has none, either. The arguments are what is in the registers at the end:
+ * execve(2) has those of the new program.
+ */
+struct bm_kbarman_syscall {
+	struct bm_kbarman_detail detail;
+	__u64 begin;			/* timestamp */
+	__s64 result;			/* what the call returns: from -4095 on a negative errno */
+	__u64 arguments[3];		/* the first ones */
+} __attribute__((packed, aligned(4)));
+
+#define BM_KBARMAN_SYSCALL_COMPAT	0x01	/* `id` is a number of the machine's other kind of programs:
+						 * those of 32 bits on a 64-bit kernel */
 
 enum bm_annotation_type {
 	BM_ANNOTATION_STRING		= 0,
@@ -525,6 +543,7 @@ _Static_assert(sizeof(struct bm_kbarman_detail) == 8, "detail");
 _Static_assert(sizeof(struct bm32_protocol_annotation) == 37, "32-bit annotation");
 _Static_assert(sizeof(struct bm64_protocol_annotation) == 41, "64-bit annotation");
 _Static_assert(sizeof(struct bm_kbarman_loss) == 16, "loss");
+_Static_assert(sizeof(struct bm_kbarman_syscall) == 48, "syscall");
 _Static_assert(sizeof(struct bm_kbarman_callchain) == 8, "callchain");
 _Static_assert(sizeof(struct bm_kbarman_object) == 16, "object");
 _Static_assert(sizeof(struct bm_kbarman_stack) == 32, "stack");

@@ -246,14 +246,14 @@
  * ends with a sample without PC: in the samples behind the first one up to the last one the values
  * are what was counted since the sample before. What was counted beside these samples is in none.
  *
- * Wakeups, migrations, interrupts, softirqs and frequencies
- * ---------------------------------------------------------
+ * Wakeups, migrations, interrupts, softirqs, frequencies and system calls
+ * -----------------------------------------------------------------------
  * The sources of KBARMAN_SOURCE_DETAILS are off unless they are asked for. Each of their records is
  * a value of one of the module's own series. Behind the value is a struct bm_kbarman_detail
  * (barman_v2.h), which says what happened, and to whom. The record is in the ring of the CPU on
  * which it happened: the CPU that woke a task, that moved a task, that set the frequency of a CPU.
  * Its task_id is the task that ran there. The capture names the sources that it has, as in
- * "kbarman.sources=wake,migrate,irq,softirq,freq". The series of the others have rows without
+ * "kbarman.sources=wake,migrate,irq,softirq,freq,syscalls". The series of the others have rows without
  * names.
  *
  * If processes are chosen (kbarman_configure.pids_ptr), a wakeup is recorded if one of their
@@ -273,6 +273,12 @@
  * The frequency of a CPU is recorded when it is set, and once when the CPU begins to be recorded,
  * if Linux knows it then. Linux tells of idle states that did not pay from 6.1 on. Of interrupts
  * that are not in Linux's table, such as IPIs, x86 and arm tell.
+ *
+ * A system call is recorded when it ends, in the ring of the CPU on which it ends, of the chosen threads
+ * if processes are chosen: struct bm_kbarman_syscall. exit(2), exit_group(2) and a rt_sigreturn(2) do not
+ * end as such. While a session records system calls, all calls of all tasks of the machine take Linux's
+ * slower way in and out. When each task went into its call is in one table for 65,536 tasks: where two
+ * tasks have one place, calls may have no begin.
  *
  * poll()
  * ------
@@ -591,8 +597,9 @@ struct kbarman_map_tail {
 #define KBARMAN_SOURCE_SOFTIRQ		(1U << 8)	/* softirqs */
 #define KBARMAN_SOURCE_FREQ		(1U << 9)	/* frequencies, and idle states that did
 							 * not pay */
-#define KBARMAN_SOURCE_DETAILS		0x3e0U		/* these five */
-#define KBARMAN_SOURCE_ALL		0x3ffU
+#define KBARMAN_SOURCE_SYSCALLS		(1U << 10)	/* system calls */
+#define KBARMAN_SOURCE_DETAILS		0x7e0U		/* these six */
+#define KBARMAN_SOURCE_ALL		0x7ffU
 
 #define KBARMAN_CONFIGURE_INHERIT	(1U << 2)	/* record children of the processes too */
 #define KBARMAN_CONFIGURE_CHAIN_USER	(1U << 3)	/* call chains with user frames */

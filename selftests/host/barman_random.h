@@ -37,6 +37,7 @@ struct random_capture {
 	char names[3 * RANDOM_ROWS + 40][RANDOM_TEXT];
 	unsigned int nr_names;
 	uint64_t counters[RANDOM_EVENTS][6], chains[RANDOM_EVENTS][5];
+	uint64_t arguments[RANDOM_EVENTS][KB_SYSCALL_ARGUMENTS];
 	struct kb_custom_value custom[RANDOM_EVENTS][6];
 	char texts[RANDOM_EVENTS][RANDOM_TEXT];
 };
@@ -207,7 +208,7 @@ static inline void random_annotation(struct random_capture *c, uint32_t index)
 }
 
 /* What a value of kbarman's own series is about, of this release or a later one. */
-static inline void random_detail(const struct random_capture *c, struct kb_event *e)
+static inline void random_detail(struct random_capture *c, uint32_t index, struct kb_event *e)
 {
 	e->custom_counter.what = 1 + random_below(16);
 	if (e->custom_counter.what == BM_KBARMAN_LOST) {
@@ -219,6 +220,13 @@ static inline void random_detail(const struct random_capture *c, struct kb_event
 	e->custom_counter.context = random_below(5);
 	e->custom_counter.cpu = random_below(c->layout.max_cores);
 	e->custom_counter.id = random_u64();
+	if (e->custom_counter.what == BM_KBARMAN_SYSCALL) {
+		e->custom_counter.begin = random_u64();
+		e->custom_counter.result = (int64_t)random_u64();
+		for (uint32_t i = 0; i < KB_SYSCALL_ARGUMENTS; i++)
+			c->arguments[index][i] = random_u64();
+		e->custom_counter.arguments = c->arguments[index];
+	}
 	if (e->custom_counter.what <= BM_KBARMAN_WAKING_NEW)
 		e->custom_counter.object = random_object();
 }
@@ -261,7 +269,7 @@ static inline void random_event(struct random_capture *c, uint32_t index)
 			e->custom_counter.counter = random_below(c->nr_series);
 			e->custom_counter.value = random_u64();
 			if (c->extended && random_below(2))
-				random_detail(c, e);
+				random_detail(c, index, e);
 			break;
 		default:
 			random_annotation(c, index);
@@ -348,7 +356,12 @@ static inline bool same_event(const struct kb_event *a, const struct kb_event *b
 		       a->custom_counter.context == b->custom_counter.context &&
 		       a->custom_counter.cpu == b->custom_counter.cpu &&
 		       a->custom_counter.id == b->custom_counter.id &&
-		       same_object(&a->custom_counter.object, &b->custom_counter.object);
+		       same_object(&a->custom_counter.object, &b->custom_counter.object) &&
+		       (a->custom_counter.what != KB_WHAT_SYSCALL ||
+			(a->custom_counter.begin == b->custom_counter.begin &&
+			 a->custom_counter.result == b->custom_counter.result &&
+			 memcmp(a->custom_counter.arguments, b->custom_counter.arguments,
+				KB_SYSCALL_ARGUMENTS * sizeof(uint64_t)) == 0));
 	case KB_EVENT_ANNOTATION:
 		return a->annotation.type == b->annotation.type &&
 		       a->annotation.channel == b->annotation.channel &&

@@ -41,7 +41,12 @@ enum kb_what {
 	KB_WHAT_FREQUENCY	= 11,	/* the value is kHz, of CPU `cpu` */
 	KB_WHAT_IDLE_MISS	= 12,	/* CPU `cpu`, idle state `id`; context 0: too deep, 1: not
 					 * deep enough */
+	KB_WHAT_SYSCALL		= 14,	/* system call `id` ends: see begin, result and arguments;
+					 * cpu: KB_SYSCALL_* */
 };
+
+#define KB_SYSCALL_COMPAT	0x01	/* `id` is a number of the machine's other kind of programs */
+#define KB_SYSCALL_ARGUMENTS	3
 
 /* In what it happened. Source: enum bm_kbarman_context. */
 enum kb_context {
@@ -186,7 +191,7 @@ struct kb_event {
 			/*
 			 * If the value is a number of lost records: why, as kb_loss_name() counts the
 			 * reasons, + 1 (0: not known), and the ticks of the first of them, or a little
-			 * earlier.
+			 * earlier. Of a system call: the ticks of its begin; 0: not known.
 			 */
 			uint8_t lost;
 			uint64_t begin;
@@ -200,6 +205,9 @@ struct kb_event {
 			 * context is KB_CONTEXT_TASK; it may have caused the softirq that woke.
 			 */
 			struct kb_object object;
+			/* Of a system call: what it returned, and KB_SYSCALL_ARGUMENTS arguments. */
+			int64_t result;
+			const uint64_t *arguments;
 		} custom_counter;
 		struct {
 			uint8_t type;		/* enum kb_annotation_type */

@@ -23,6 +23,7 @@ static const char *const whats[] = {
 	[KB_WHAT_SOFTIRQ_EXIT]	= "softirq_exit",
 	[KB_WHAT_FREQUENCY]	= "frequency",
 	[KB_WHAT_IDLE_MISS]	= "idle_miss",
+	[KB_WHAT_SYSCALL]	= "syscall",
 };
 
 static const char *const objects[] = {

@@ -55,6 +55,10 @@ static uint64_t hash_detail(const struct kb_event *event)
 
 	if (event->custom_counter.lost)
 		return loss * (MIX_BODY + 4);
+	if (event->custom_counter.what == KB_WHAT_SYSCALL)
+		body = body * MIX_MORE + event->custom_counter.begin * (MIX_BODY + 6) +
+		       (uint64_t)event->custom_counter.result * (MIX_BODY + 8) +
+		       hash_chain(event->custom_counter.arguments, KB_SYSCALL_ARGUMENTS, 0);
 	return event->custom_counter.what == KB_WHAT_VALUE ? 0 :
 	       body * (MIX_BODY + 2) + hash_object(&event->custom_counter.object);
 }

@@ -174,8 +174,8 @@ static kb_always_inline bool decode_annotation(const struct kb_barman *b, struct
 }
 
 /* What a value is about, which is after the record: @left bytes. Optional, like a chain. */
-static kb_always_inline void decode_detail(struct kb_event *event, const uint8_t *at, uint64_t left,
-					   bool swap)
+static kb_always_inline void decode_detail(struct kb_barman *b, struct kb_event *event, const uint8_t *at,
+					   uint64_t left, bool swap)
 {
 	uint32_t reason;
 
@@ -189,16 +189,25 @@ static kb_always_inline void decode_detail(struct kb_event *event, const uint8_t
 		event->custom_counter.begin = kb_load64(at + 8, swap);
 		return;
 	}
+	if (at[6] == BM_KBARMAN_SYSCALL && left < sizeof(struct bm_kbarman_syscall))
+		return;
 	event->custom_counter.id = kb_load32(at, swap);
 	event->custom_counter.cpu = kb_load16(at + 4, swap);
 	event->custom_counter.what = at[6];
 	event->custom_counter.context = at[7];
+	if (at[6] == BM_KBARMAN_SYSCALL) {
+		event->custom_counter.begin = kb_load64(at + 8, swap);
+		event->custom_counter.result = (int64_t)kb_load64(at + 16, swap);
+		for (uint32_t i = 0; i < KB_SYSCALL_ARGUMENTS; i++)
+			b->arguments[i] = kb_load64(at + 24 + 8 * i, swap);
+		event->custom_counter.arguments = b->arguments;
+	}
 	if (at[6] <= BM_KBARMAN_WAKING_NEW &&
 	    left >= sizeof(struct bm_kbarman_detail) + sizeof(struct bm_kbarman_object))
 		decode_object(&event->custom_counter.object, at + sizeof(struct bm_kbarman_detail), swap);
 }
 
-static kb_always_inline bool decode_custom(const struct kb_barman *b, struct kb_event *event,
+static kb_always_inline bool decode_custom(struct kb_barman *b, struct kb_event *event,
 					   const uint8_t *at, uint64_t left, bool swap)
 {
 	uint32_t fixed = b->has_tasks ? 16 : 12;
@@ -220,8 +229,9 @@ static kb_always_inline bool decode_custom(const struct kb_barman *b, struct kb_
 	event->custom_counter.what = KB_WHAT_VALUE;
 	event->custom_counter.context = 0;
 	event->custom_counter.object.kind = KB_OBJECT_NONE;
+	event->custom_counter.arguments = NULL;
 	if (b->header.extended && left >= fixed + sizeof(struct bm_kbarman_detail))
-		decode_detail(event, at + 12, left - fixed, swap);
+		decode_detail(b, event, at + 12, left - fixed, swap);
 	return event->custom_counter.counter < b->header.nr_series;
 }
 

@@ -211,14 +211,17 @@ static kb_always_inline int encode_custom(struct kb_barman_writer *writer,
 	bool has_tasks = writer->shape.max_task_infos;
 	bool detail = writer->extended && event->custom_counter.what != KB_WHAT_VALUE;
 	bool loss = writer->extended && event->custom_counter.lost;
+	bool syscall = detail && event->custom_counter.what == KB_WHAT_SYSCALL;
 	bool object = detail && event->custom_counter.what <= KB_WHAT_WAKING_NEW &&
 		      event->custom_counter.object.kind;
 	int ret;
 
-	if (event->custom_counter.counter >= writer->shape.num_series)
+	if (event->custom_counter.counter >= writer->shape.num_series ||
+	    (syscall && !event->custom_counter.arguments))
 		return -EINVAL;
 	ret = begin(writer, event, o, BM_RECORD_CUSTOM_COUNTER,
 		    (has_tasks ? 32 : 28) + (loss ? sizeof(struct bm_kbarman_loss) :
+					     syscall ? sizeof(struct bm_kbarman_syscall) :
 					     detail ? sizeof(struct bm_kbarman_detail) : 0) +
 		    (object ? sizeof(struct bm_kbarman_object) : 0));
 	if (ret)
@@ -242,6 +245,12 @@ static kb_always_inline int encode_custom(struct kb_barman_writer *writer,
 	put8(o, event->custom_counter.context);
 	if (object)
 		put_object(o, &event->custom_counter.object);
+	if (!syscall)
+		return 0;
+	put64(o, event->custom_counter.begin);
+	put64(o, (uint64_t)event->custom_counter.result);
+	for (uint32_t i = 0; i < KB_SYSCALL_ARGUMENTS; i++)
+		put64(o, event->custom_counter.arguments[i]);
 	return 0;
 }
 
