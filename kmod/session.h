@@ -182,6 +182,7 @@ struct kbarman_session {
 	struct kbarman_turns turns;
 	bool counting;			/* counters are read between overflows: sources/counts.c.
 					 * Written under `lock` */
+	u64 *syscalls;			/* sources/syscalls.c; NULL = system calls are not recorded */
 	struct kbarman_maps *maps;	/* maps/maps.c; NULL = does not run */
 	struct kbarman_maps *maps_made;	/* the same, from before it runs on */
 	struct list_head marks_list;	/* marks/marks.c; RCU */

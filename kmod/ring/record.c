@@ -158,6 +158,18 @@ noinline void kbarman_record_wakeup_slow(struct kbarman_ring *ring, u64 task_and
 	slot_commit(ring, &slot);
 }
 
+noinline void kbarman_record_syscall_slow(struct kbarman_ring *ring, u64 task_and_series,
+					  struct kbarman_detail detail,
+					  const struct kbarman_syscall *syscall)
+{
+	struct record_slot slot;
+
+	if (!slow_begin(ring, sizeof(struct kbarman_syscall_record), &slot))
+		return;
+	kbarman_fill_syscall(ring, slot.it.slot, task_and_series, detail, syscall);
+	slot_commit(ring, &slot);
+}
+
 void kbarman_record_switch_chain(struct kbarman_ring *ring, u32 task_id,
 				 enum bm_task_switch_reason reason, unsigned int prev_state,
 				 const struct bm_kbarman_callchain *chain,

@@ -332,6 +332,53 @@ static __always_inline void kbarman_record_wakeup(struct kbarman_ring *ring, u32
 	kbarman_ring_commit_short(ring, &it);
 }
 
+/* A system call that ends, as struct bm_kbarman_syscall has it behind its detail. */
+struct kbarman_syscall {
+	u64 begin;
+	s64 result;
+	u64 arguments[3];
+};
+
+struct kbarman_syscall_record {
+	struct kbarman_detail_record base;
+	struct kbarman_syscall syscall;
+} __packed __aligned(4);
+
+static __always_inline void kbarman_fill_syscall(const struct kbarman_ring *ring,
+						 struct kbarman_slot slot, u64 task_and_series,
+						 struct kbarman_detail detail,
+						 const struct kbarman_syscall *syscall)
+{
+	struct kbarman_syscall_record *record = slot.record;
+
+	static_assert(sizeof(*syscall) + sizeof(detail) == sizeof(struct bm_kbarman_syscall));
+
+	kbarman_fill_detail(ring, slot, task_and_series, 1, detail);
+	record->syscall = *syscall;
+	/* Another CPU's clock may be ahead by a little. */
+	record->syscall.begin = min(syscall->begin, slot.timestamp);
+}
+
+/* Writes the record where the short way can't. Writes nothing if the ring is not ready. */
+void kbarman_record_syscall_slow(struct kbarman_ring *ring, u64 task_and_series,
+				 struct kbarman_detail detail, const struct kbarman_syscall *syscall);
+
+/* @ring is this CPU's ring; it may not be ready. @flags: BM_KBARMAN_SYSCALL_* of call @number. */
+static __always_inline void kbarman_record_syscall(struct kbarman_ring *ring, u32 task_id, u32 number,
+						   u16 flags, const struct kbarman_syscall *syscall)
+{
+	struct kbarman_detail detail = kbarman_detail(BM_KBARMAN_SYSCALL, BM_KBARMAN_IN_TASK, number, flags);
+	u64 task_and_series = KBARMAN_TWO_WORDS(task_id, KBARMAN_SERIES_SYSCALLS);
+	struct kbarman_short it;
+
+	if (unlikely(!kbarman_ring_reserve_short(ring, sizeof(struct kbarman_syscall_record), &it))) {
+		kbarman_record_syscall_slow(ring, task_and_series, detail, syscall);
+		return;
+	}
+	kbarman_fill_syscall(ring, it.slot, task_and_series, detail, syscall);
+	kbarman_ring_commit_short(ring, &it);
+}
+
 /*
  * A task switch with the call chain of the previous task, and what that task waits for (NULL: it has
  * no object). @chain_bytes is the chain's length.

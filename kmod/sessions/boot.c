@@ -20,7 +20,7 @@
 
 static char *boot_words;
 module_param_named(boot, boot_words, charp, 0444);
-MODULE_PARM_DESC(boot, "Record from now on: sched,idle,maps,marks,wake,migrate,irq,softirq,freq,chains "
+MODULE_PARM_DESC(boot, "Record from now on: sched,idle,maps,marks,wake,migrate,irq,softirq,freq,syscalls,chains "
 		       "or usual,latency");
 
 static bool boot_overwrite;
@@ -49,9 +49,10 @@ static const struct {
 	{ "irq", KBARMAN_SOURCE_IRQ },
 	{ "softirq", KBARMAN_SOURCE_SOFTIRQ },
 	{ "freq", KBARMAN_SOURCE_FREQ },
+	{ "syscalls", KBARMAN_SOURCE_SYSCALLS },
 	{ "usual", KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE | KBARMAN_SOURCE_MAPS |
 		   KBARMAN_SOURCE_MARKS },
-	{ "latency", KBARMAN_SOURCE_DETAILS },
+	{ "latency", KBARMAN_SOURCE_DETAILS & ~KBARMAN_SOURCE_SYSCALLS },
 	{ "chains", 0, true },
 };
 

@@ -14,7 +14,7 @@ struct kbarman_capture;
 extern const struct kbarman_source kbarman_source_sched, kbarman_source_idle,
 	kbarman_source_counts, kbarman_source_tasks, kbarman_source_wake,
 	kbarman_source_migrate, kbarman_source_irq, kbarman_source_softirq,
-	kbarman_source_freq;
+	kbarman_source_freq, kbarman_source_syscalls;
 
 /* Write the fact that says what prev_state of a task switch means. */
 void kbarman_sched_tell_states(struct kbarman_capture *capture);

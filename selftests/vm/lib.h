@@ -60,7 +60,8 @@ static void __attribute__((constructor)) print_lines(void)
 #define LOST_SERIES	0	/* of the module: records that were lost */
 #define STOPPED_SERIES	1	/* of the module: why the first counter of a CPU stopped */
 #define FIRST_DETAILS	2	/* the first of the module's series whose values have details */
-#define FIRST_SERIES	8	/* the first series that a program creates; the module's own come
+#define SYSCALLS_SERIES	8	/* of the module: system calls */
+#define FIRST_SERIES	9	/* the first series that a program creates; the module's own come
 				 * before it */
 
 static inline void __attribute__((noreturn, format(printf, 1, 2))) lost(const char *format, ...)
@@ -1102,6 +1103,11 @@ static inline const char *judge_record(const void *map, uint32_t cpu, const unio
 			known += sizeof(struct bm_kbarman_detail);
 			if (length < known)
 				return "record without its detail";
+			if (r->counter.counter == SYSCALLS_SERIES) {
+				known += sizeof(struct bm_kbarman_syscall) - sizeof(struct bm_kbarman_detail);
+				if (length < known)
+					return "system call without its result";
+			}
 			if (r->counter.counter == FIRST_DETAILS && length >= known + sizeof(struct bm_kbarman_object))
 				known += sizeof(struct bm_kbarman_object);
 		}

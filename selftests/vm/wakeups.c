@@ -422,7 +422,8 @@ TEST_F(wakeups, sources_not_asked_for_write_nothing_and_have_no_names)
 TEST_F(wakeups, the_capture_names_what_was_asked_for)
 {
 	static const char *const names[] = { "Lost records", "Counters stopped", "Wakeups",
-		"Migrations", "Interrupts", "Softirqs", "CPU frequency", "Idle misses" };
+		"Migrations", "Interrupts", "Softirqs", "CPU frequency", "Idle misses",
+		"System calls" };
 	static const struct {
 		uint32_t source, rows;
 		const char *fact;
@@ -432,7 +433,8 @@ TEST_F(wakeups, the_capture_names_what_was_asked_for)
 		{ KBARMAN_SOURCE_IRQ, 1 << 4, "irq" },
 		{ KBARMAN_SOURCE_SOFTIRQ, 1 << 5, "softirq" },
 		{ KBARMAN_SOURCE_FREQ, 3 << 6, "freq" },
-		{ KBARMAN_SOURCE_DETAILS, 0x3f << 2, "wake,migrate,irq,softirq,freq" },
+		{ KBARMAN_SOURCE_SYSCALLS, 1 << 8, "syscalls" },
+		{ KBARMAN_SOURCE_DETAILS, 0x7f << 2, "wake,migrate,irq,softirq,freq,syscalls" },
 	};
 	const void *map;
 	uint32_t row;

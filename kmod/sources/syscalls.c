@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * System calls, each when it ends. When a task went into its call is in a table of the session: a word for each
+ * task, which that task alone writes, unless two tasks have one place.
+ *
+ * Context of the probes: the task itself, on its way into a call and out of it. Preemption is on from Linux 6.13
+ * on, so they switch it off where they use what a CPU has.
+ */
+#include <linux/sched.h>
+#include <asm/syscall.h>
+#include <asm/unistd.h>
+
+#include "capture/memory.h"
+#include "compat/tracepoint.h"
+#include "here.h"
+#include "ring/record.h"
+#include "sources/object.h"
+#include "sources/sources.h"
+
+#ifdef CONFIG_HAVE_SYSCALL_TRACEPOINTS
+#include <trace/events/syscalls.h>
+#endif
+
+/* A word: the upper bits of the task's number below, and the time above them. */
+#define PLACES		65536
+#define TAG_BITS	6
+#define TAG(task_id)	((task_id) / PLACES)
+#define TAGS		GENMASK(TAG_BITS - 1, 0)
+
+static u64 *syscalls_place(const struct kbarman_session *session, u32 task_id)
+{
+	static_assert(PID_MAX_LIMIT <= PLACES << TAG_BITS);
+
+	return &session->syscalls[task_id % PLACES];
+}
+
+static void syscalls_note(const struct kbarman_session *session, u32 task_id, u64 begin)
+{
+	WRITE_ONCE(*syscalls_place(session, task_id), begin << TAG_BITS | TAG(task_id));
+}
+
+/* When the call of @task_id began that ends at @now, or 0. Its place is empty then. */
+static u64 syscalls_take(const struct kbarman_session *session, u32 task_id, u64 now)
+{
+	u64 *place = syscalls_place(session, task_id), word = READ_ONCE(*place), age;
+
+	if (!word || (word & TAGS) != TAG(task_id))
+		return 0;
+	WRITE_ONCE(*place, 0);
+	/* Of the time the upper bits are not there. */
+	age = (now << TAG_BITS) - (word & ~(u64)TAGS);
+	return (s64)age < 0 ? now : now - (age >> TAG_BITS);
+}
+
+#ifdef CONFIG_HAVE_SYSCALL_TRACEPOINTS
+/* What does not end leaves nothing for the next task that has the number. */
+static bool syscalls_ends(long call)
+{
+	return call == __NR_exit || call == __NR_exit_group;
+}
+
+static notrace void on_sys_enter(void *data, struct pt_regs *regs, long call)
+{
+	const struct kbarman_session *session = data;
+
+	if (kbarman_wants(session, current->pid))
+		syscalls_note(session, current->pid, syscalls_ends(call) ? 0 : kbarman_clock());
+}
+
+static notrace void on_sys_exit(void *data, struct pt_regs *regs, long result)
+{
+	struct kbarman_cpu *here;
+	struct kbarman_syscall syscall = { .result = result };
+	int i, call = syscall_get_nr(current, regs);
+
+	preempt_disable_notrace();
+	here = kbarman_here(data);
+	/* -1: it was a return from a signal. */
+	if (call >= 0 && kbarman_wants(here->session, current->pid)) {
+		syscall.begin = syscalls_take(here->session, current->pid, kbarman_clock());
+		for (i = 0; i < ARRAY_SIZE(syscall.arguments); i++)
+			syscall.arguments[i] = kbarman_call_argument(regs, i);
+		kbarman_record_syscall(&here->ring, current->pid, call,
+				       kbarman_call_is_compat() ? BM_KBARMAN_SYSCALL_COMPAT : 0, &syscall);
+	}
+	preempt_enable_notrace();
+}
+
+#define ENTER	KBARMAN_PROBE(sys_enter, on_sys_enter)
+#define EXIT	KBARMAN_PROBE(sys_exit, on_sys_exit)
+#else
+#define ENTER	.name = "sys_enter"
+#define EXIT	.name = "sys_exit"
+#endif
+
+static struct kbarman_probe syscalls_probes[] = { { ENTER }, { EXIT } };
+
+static void syscalls_detach(struct kbarman_session *session, unsigned int count)
+{
+	if (count > 1)
+		kbarman_probes_detach(&syscalls_probes[1], 1, kbarman_probe_data(session));
+	kbarman_probes_detach(&syscalls_probes[0], 1, session);
+}
+
+static int syscalls_start(struct kbarman_session *session)
+{
+	int error;
+
+	session->syscalls = kbarman_memory_pages(PLACES * sizeof(*session->syscalls), NUMA_NO_NODE);
+	if (!session->syscalls)
+		return -ENOMEM;
+	error = kbarman_probes_attach(&syscalls_probes[0], 1, session);
+	if (!error) {
+		error = kbarman_probes_attach(&syscalls_probes[1], 1, kbarman_probe_data(session));
+		if (!error)
+			return 0;
+		syscalls_detach(session, 1);
+		kbarman_probes_wait();
+	}
+	kbarman_memory_free(session->syscalls);
+	return error;
+}
+
+static void syscalls_stop(struct kbarman_session *session)
+{
+	syscalls_detach(session, 2);
+}
+
+static void syscalls_end(struct kbarman_session *session)
+{
+	kbarman_memory_free(session->syscalls);
+	session->syscalls = NULL;
+}
+
+const struct kbarman_source kbarman_source_syscalls = {
+	.name = "syscalls",
+	.bit = KBARMAN_SOURCE_SYSCALLS,
+	.absent = KBARMAN_SOURCE_SYSCALLS,
+	.probes = syscalls_probes,
+	.nr_probes = ARRAY_SIZE(syscalls_probes),
+	.start = syscalls_start,
+	.stop = syscalls_stop,
+	.end = syscalls_end,
+};
