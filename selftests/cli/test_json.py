@@ -28,6 +28,7 @@ import test_lines
 import test_record as recorder
 import test_script
 import test_tptp
+import test_syscalls_report
 import test_waits
 from capture_writer import CaptureWriter
 from make_capture import Maker
@@ -267,6 +268,8 @@ def report_has_what_is_promised(tmp):
     lines += objects("report", "-j", "--waits", cwd=waits)
     test_waits.make_many(waits, more=1)
     lines += objects("report", "-j", "--waits", cwd=waits)
+    test_syscalls_report.make(waits)
+    lines += objects("report", "-j", "--syscalls", cwd=waits)
     test_critical_path.full(late)
     lines += objects("report", "-j", "--critical-path", "first", cwd=late)
     os.mkdir(rotated := os.path.join(tmp, "rotated"))

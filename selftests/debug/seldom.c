@@ -87,7 +87,7 @@ static void worker_without_memory(void)
 	promise_capture(fd, "a_worker_that_finds_no_memory_counts_what_it_leaves_out");
 }
 
-/* All of them fail; or every third one, so that often what follows a good start does. */
+/* All of them fail; or few, so that often only what follows a good start does. */
 static void start_without_memory(void)
 {
 	unsigned int refused = 0, odd = 0, i;
@@ -95,7 +95,7 @@ static void start_without_memory(void)
 	for (i = 0; i < 20; i++) {
 		int fd = configured(), error;
 
-		write_parameter("test_chance", i % 2 ? "3" : "1");
+		write_parameter("test_chance", i % 2 ? "32" : "1");
 		error = start(fd);
 		if (!error)
 			wait_for_missed(fd, KBARMAN_MISSED_MEMORY, 1);
@@ -286,8 +286,8 @@ static void load_with(const char *parameters)
 		lost("a module that does not load with %s", parameters);
 }
 
-/* What the query says, and what a configuration with these sources says then. */
-static int sources_accepted(uint32_t sources, uint32_t flags)
+/* Whether a session with these sources begins if, and only if, what is @absent is none of what it needs. */
+static bool is_accepted_rightly(uint32_t absent, uint32_t sources, uint32_t flags, uint32_t needs)
 {
 	struct kbarman_configure c = config(&cpu_clock);
 	int fd = device_open_free(), error;
@@ -296,7 +296,7 @@ static int sources_accepted(uint32_t sources, uint32_t flags)
 	c.flags = flags;
 	error = configure(fd, c) ?: start(fd);
 	close(fd);
-	return error;
+	return error == (absent & (needs | KBARMAN_ABSENT_TASKS) ? -EOPNOTSUPP : 0);
 }
 
 /*
@@ -308,7 +308,7 @@ static void tracepoint_that_is_missing(void)
 	const uint32_t sched = KBARMAN_SOURCE_SCHED, idle = KBARMAN_SOURCE_IDLE;
 	unsigned int nth, switches = 0, idling = 0, tasks = 0, wrong = 0;
 
-	for (nth = 1; nth < 64; nth++) {
+	for (nth = 1;; nth++) {
 		int error, fd;
 		uint32_t absent;
 		char text[32];
@@ -327,12 +327,11 @@ static void tracepoint_that_is_missing(void)
 		switches += absent == sched;
 		idling += absent == idle;
 		tasks += absent == KBARMAN_ABSENT_TASKS;
-		wrong += sources_accepted(sched, 0) != (absent & ~idle ? -EOPNOTSUPP : 0);
-		wrong += sources_accepted(idle, 0) != (absent & ~sched ? -EOPNOTSUPP : 0);
-		wrong += sources_accepted(0, KBARMAN_CONFIGURE_COUNT_SWITCH) !=
-			 (absent & ~idle ? -EOPNOTSUPP : 0);
+		wrong += !is_accepted_rightly(absent, sched, 0, sched);
+		wrong += !is_accepted_rightly(absent, idle, 0, idle);
+		wrong += !is_accepted_rightly(absent, 0, KBARMAN_CONFIGURE_COUNT_SWITCH, sched);
 	}
-	tap_is(switches, 1, "without_sched_switch_the_query_says_so");
+	tap_ok(switches, "without_sched_switch_the_query_says_so");
 	tap_is(idling, 1, "without_cpu_idle_the_query_says_so");
 	tap_is(tasks, 5, "without_one_of_five_tracepoints_of_tasks_the_query_says_so");
 	tap_is(wrong, 0, "and_what_is_absent_is_refused_and_all_else_is_not");

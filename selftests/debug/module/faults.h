@@ -73,6 +73,7 @@ unsigned int kbarman_test_shift(unsigned long address);
 #define kmalloc(...)		(kbarman_test_chance() ? NULL : kmalloc(__VA_ARGS__))
 #define kvmalloc_array(...)	(kbarman_test_chance() ? NULL : kvmalloc_array(__VA_ARGS__))
 #define kzalloc(...)		(kbarman_test_chance() ? NULL : kzalloc(__VA_ARGS__))
+#define kvzalloc(...)		(kbarman_test_chance() ? NULL : kvzalloc(__VA_ARGS__))
 /* flags of 0 say that the store replaces an entry and needs no memory. */
 #define xa_store(array, index, entry, flags) \
 	((flags) && kbarman_test_chance() ? XA_ERROR(-ENOMEM) : \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The reports that a query has as tables: the lines that `kbarman report --json` prints. */
 #include <kbarman/latency.h>
+#include <kbarman/syscalls.h>
 #include <kbarman/waits.h>
 
 #include "cli/query/lines.h"
@@ -56,6 +57,18 @@ static int put_waits(struct kb_trace *trace, struct kb_out *out, struct kb_error
 	return kb_out_error(out);
 }
 
+static int put_syscalls(struct kb_trace *trace, struct kb_out *out, struct kb_error *err)
+{
+	const struct kb_syscalls *got;
+	int ret = kb_syscalls_create(&got, trace, NULL, err);
+
+	if (ret < 0)
+		return ret;
+	report_put_syscalls(got, out);
+	kb_syscalls_destroy(got);
+	return kb_out_error(out);
+}
+
 int query_make_lines(void *context, enum kb_query_lines which, struct kb_trace *trace,
 		     struct kb_out *out, struct kb_error *err)
 {
@@ -64,5 +77,7 @@ int query_make_lines(void *context, enum kb_query_lines which, struct kb_trace *
 		return put_latency(trace, out, err);
 	if (which == KB_QUERY_WAITS)
 		return put_waits(trace, out, err);
+	if (which == KB_QUERY_SYSCALLS)
+		return put_syscalls(trace, out, err);
 	return put_report(trace, which == KB_QUERY_CALLS, out, err);
 }

@@ -25,7 +25,7 @@ struct report {
 	const char *metrics;		/* of -M; NULL: none */
 	struct kb_report_metric rows[REPORT_METRICS_MAX];	/* of these, what the capture has */
 	unsigned int nr_metrics;
-	bool latency, irq, waits;	/* these reports instead */
+	bool latency, irq, waits, syscalls;	/* these reports instead */
 	const char *critical_path;	/* of which task or marks this report instead; NULL: none */
 
 	struct kb_trace *trace;
@@ -44,14 +44,23 @@ int report_latency(struct report *report, bool json);
 /* Prints what tasks waited for. Returns an exit status. */
 int report_waits(struct report *report, bool json);
 
+/* Prints the system calls. Returns an exit status. */
+int report_syscalls(struct report *report, bool json);
+
+/* Opens the capture, and checks what was asked for. Returns 0 or an exit status. */
+int report_begin(struct report *report);
+
 struct kb_waits;
+struct kb_syscalls;
 
 /* What woke a task, or ran while it waited, as keys of @json; @ticks: when. Nothing if that is not known. */
 struct kb_json;
 void report_put_by(struct kb_json *json, struct kb_trace *trace, const struct kb_origin *by, uint64_t ticks);
 
-/* The lines of JSON of that report. */
+/* The lines of JSON of these two reports. */
 void report_put_waits(const struct kb_waits *waits, struct kb_trace *trace, struct kb_out *out);
+
+void report_put_syscalls(const struct kb_syscalls *syscalls, struct kb_out *out);
 
 /* Prints the critical path. Returns an exit status. */
 int report_path(struct report *report, bool json);

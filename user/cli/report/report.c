@@ -20,7 +20,7 @@
 enum {
 	OPTION_CHILDREN = 256, OPTION_PERCENT,
 	OPTION_LINES, OPTION_INLINE, OPTION_COUNTERS, OPTION_IDLE, OPTION_LATENCY, OPTION_IRQ, OPTION_WAITS,
-	OPTION_PATH,
+	OPTION_SYSCALLS, OPTION_PATH,
 };
 
 static const struct cli_option options[] = {
@@ -51,6 +51,9 @@ static const struct cli_option options[] = {
 	{ OPTION_WAITS, "waits", NULL,
 	  "instead: time off the CPU, by what tasks waited for: the call, the\n"
 	  "file, the lock" },
+	{ OPTION_SYSCALLS, "syscalls", NULL,
+	  "instead: system calls by task and call; needs a capture of 'kbarman\n"
+	  "record --sources syscalls'" },
 	{ OPTION_PATH, "critical-path", "TASK",
 	  "instead: who waited for whom, back from the end of TASK (name or\n"
 	  "number), or between two marks: FROM..UNTIL" },
@@ -114,20 +117,27 @@ static bool parse_percent(const char *text, double *percent)
 	return end != text && *end == '\0' && *percent >= 0 && *percent <= 100;
 }
 
-static int open_report(struct report *report)
+int report_begin(struct report *report)
 {
 	const struct kb_trace_options how = {
 		.size = sizeof(how), .symbols = &report->symbols,
 	};
 	struct kb_error err = { 0 };
-	int ret;
 
 	cli_progress(NULL, false);
 	cli_sandbox_reading(report->path);
 	if (kb_trace_open(&report->trace, report->path, &how, &err))
 		return cli_fail_error(&err);
-	if (filters_check(&report->filters, report->trace, report->path))
-		return CLI_IMPOSSIBLE;
+	return filters_check(&report->filters, report->trace, report->path) ? CLI_IMPOSSIBLE : CLI_OK;
+}
+
+static int open_report(struct report *report)
+{
+	struct kb_error err = { 0 };
+	int ret = report_begin(report);
+
+	if (ret)
+		return ret;
 	ret = kb_report_create(&report->got, report->trace, &report->how, &err);
 	if (ret < 0)
 		return cli_fail_error(&err);
@@ -286,6 +296,8 @@ static int run(struct report *report, bool json)
 		return report_latency(report, json);
 	if (report->waits)
 		return report_waits(report, json);
+	if (report->syscalls)
+		return report_syscalls(report, json);
 	ret = open_report(report);
 	cli_progress_end();
 	if (!ret)
@@ -345,6 +357,9 @@ int cmd_report(int argc, char **argv)
 		case OPTION_WAITS:
 			report.waits = true;
 			break;
+		case OPTION_SYSCALLS:
+			report.syscalls = true;
+			break;
 		case OPTION_PATH:
 			report.critical_path = optarg;
 			break;
@@ -385,10 +400,10 @@ int cmd_report(int argc, char **argv)
 		return cli_fail("--critical-path is a report of its own, and goes where waits lead: leave "
 				"out --latency, --irq and options that choose tasks or CPUs");
 	}
-	if (report.waits && (report.critical_path || report.latency || report.irq)) {
+	if (report.waits + report.syscalls + (report.critical_path || report.latency || report.irq) > 1) {
 		filters_release(&report.filters);
-		return cli_fail("--waits is a report of its own: leave out --latency, --irq and "
-				"--critical-path");
+		return cli_fail("%s is a report of its own: leave out --latency, --irq, %s and --critical-path",
+				report.waits ? "--waits" : "--syscalls", report.waits ? "--syscalls" : "--waits");
 	}
 	report.path = cli_input(report.path, argc, argv, CLI_CAPTURE);
 	if (!report.path)

@@ -9,7 +9,6 @@
 
 #include "base/text/json.h"
 #include "cli/base/cli.h"
-#include "cli/base/sandbox.h"
 #include "cli/report/print.h"
 
 static void put_row(struct kb_json *json, struct kb_trace *trace, const struct kb_waits_row *row)
@@ -93,18 +92,13 @@ static int print_text(const struct report *report, const struct kb_waits *waits)
 
 int report_waits(struct report *report, bool json)
 {
-	const struct kb_trace_options options = { .size = sizeof(options), .symbols = &report->symbols };
 	const struct kb_waits_options how = { .size = sizeof(how), .filter = report->how.filter };
 	const struct kb_waits *waits;
 	struct kb_error err = { 0 };
-	int ret;
+	int ret = report_begin(report);
 
-	cli_progress(NULL, false);
-	cli_sandbox_reading(report->path);
-	if (kb_trace_open(&report->trace, report->path, &options, &err))
-		return cli_fail_error(&err);
-	if (filters_check(&report->filters, report->trace, report->path))
-		return CLI_IMPOSSIBLE;
+	if (ret)
+		return ret;
 	ret = kb_waits_create(&waits, report->trace, &how, &err);
 	cli_progress_end();
 	if (ret < 0)

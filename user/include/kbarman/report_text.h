@@ -13,6 +13,7 @@
 #include <kbarman/out.h>
 #include <kbarman/path.h>
 #include <kbarman/report.h>
+#include <kbarman/syscalls.h>
 #include <kbarman/waits.h>
 
 #ifdef __cplusplus
@@ -83,6 +84,20 @@ struct kb_waits_text_options {
  */
 int kb_waits_text(const struct kb_waits *waits, struct kb_trace *trace,
 		  const struct kb_waits_text_options *options, struct kb_out *out, struct kb_error *err);
+
+struct kb_syscalls_text_options {
+	size_t size;		/* of this struct, as the caller knows it: sizeof() */
+	const char *capture;	/* as above */
+	const char *filter;
+	double percent_limit;	/* rows below this share of all time in calls are counted only; 0: none */
+};
+
+/*
+ * Write @syscalls, which are of @trace, to @out and flush @out, as `kbarman report --syscalls` prints them.
+ * @options may be NULL. Returns what kb_report_text() returns.
+ */
+int kb_syscalls_text(const struct kb_syscalls *syscalls, struct kb_trace *trace,
+		     const struct kb_syscalls_text_options *options, struct kb_out *out, struct kb_error *err);
 
 #ifdef __cplusplus
 }

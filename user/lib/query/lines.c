@@ -90,6 +90,9 @@ static const struct kind {
 	{ "waited_for", KB_QUERY_WAITS,
 	  "task object call iowait others device object_value pid name holder_tid holder by by_id by_name by_call " STATS,
 	  "what tasks waited for" },
+	{ "syscalls", KB_QUERY_SYSCALLS, "duration_ns calls sum_ns damaged", "the capture, and the sum of its system calls" },
+	{ "syscalls_of", KB_QUERY_SYSCALLS,
+	  "task call number compat calls errors unbegun sum_ns median_ns p99_ns max_ns", "system calls by task and call" },
 };
 
 static const struct lines {
@@ -100,6 +103,7 @@ static const struct lines {
 	[KB_QUERY_LATENCY] = { "report_latency_lines",
 			       "those of kbarman report --json --latency --irq" },
 	[KB_QUERY_WAITS] = { "report_waits_lines", "those of kbarman report --json --waits" },
+	[KB_QUERY_SYSCALLS] = { "report_syscalls_lines", "those of kbarman report --json --syscalls" },
 };
 
 #define COLUMNS	"file INTEGER, kind TEXT, line TEXT"

@@ -387,17 +387,6 @@ int kb_lateness_add(struct kb_lateness *lateness, const struct kb_late *late)
 
 /* ---- results ---- */
 
-static struct kb_latency_stats stats_of(const struct kb_histogram *histogram)
-{
-	return (struct kb_latency_stats){
-		.count = histogram->count,
-		.sum_ns = histogram->sum,
-		.median_ns = kb_histogram_quantile(histogram, 50),
-		.p99_ns = kb_histogram_quantile(histogram, 99),
-		.max_ns = histogram->max,
-	};
-}
-
 static int compare_task_rows(const void *left, const void *right)
 {
 	const struct kb_latency_task *a = left, *b = right;
@@ -421,8 +410,8 @@ static int finish_tasks(struct kb_lateness *lateness, struct kb_latency *shown)
 
 		rows[i].task_id = (uint32_t)row->key;
 		rows[i].last_seen = row->last_seen;
-		rows[i].woken = stats_of(&row->woken);
-		rows[i].preempted = stats_of(&row->preempted);
+		rows[i].woken = kb_histogram_stats(&row->woken);
+		rows[i].preempted = kb_histogram_stats(&row->preempted);
 		memcpy(rows[i].woken_parts, row->woken_parts, sizeof(row->woken_parts));
 		memcpy(rows[i].preempted_parts, row->preempted_parts, sizeof(row->preempted_parts));
 	}
@@ -454,7 +443,7 @@ static int finish_wakers(struct kb_lateness *lateness, struct kb_latency *shown)
 
 		rows[i].origin = kb_origin_of(row->key);
 		rows[i].last_seen = row->last_seen;
-		rows[i].woken = stats_of(&row->woken);
+		rows[i].woken = kb_histogram_stats(&row->woken);
 		memcpy(rows[i].parts, row->parts, sizeof(row->parts));
 	}
 	qsort(rows, nr, sizeof(*rows), compare_wakers);
@@ -481,7 +470,7 @@ static int finish_idle(struct kb_lateness *lateness, struct kb_latency *shown)
 		const struct idle_row *row = kb_table_row(&lateness->idle, i);
 
 		rows[i].state = (int)row->key - 1;
-		rows[i].left = stats_of(&row->left);
+		rows[i].left = kb_histogram_stats(&row->left);
 	}
 	qsort(rows, nr, sizeof(*rows), compare_idle);
 	shown->idle = lateness->idle_rows = rows;
@@ -543,8 +532,8 @@ static void finish_worst(struct kb_lateness *lateness, struct kb_latency *shown)
 
 int kb_lateness_finish(struct kb_lateness *lateness, struct kb_latency *shown)
 {
-	shown->woken = stats_of(&lateness->woken);
-	shown->preempted = stats_of(&lateness->preempted);
+	shown->woken = kb_histogram_stats(&lateness->woken);
+	shown->preempted = kb_histogram_stats(&lateness->preempted);
 	memcpy(shown->woken_parts, lateness->woken_parts, sizeof(shown->woken_parts));
 	memcpy(shown->preempted_parts, lateness->preempted_parts, sizeof(shown->preempted_parts));
 	kb_histogram_powers(&lateness->woken, shown->woken_powers);

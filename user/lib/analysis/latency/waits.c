@@ -252,11 +252,7 @@ static int finish(struct waits *waits, struct kb_error *err)
 		if (!tally->times.count)
 			continue;
 		*row = tally->row;
-		row->stats = (struct kb_latency_stats){
-			.count = tally->times.count, .sum_ns = tally->times.sum, .max_ns = tally->times.max,
-			.median_ns = kb_histogram_quantile(&tally->times, 50),
-			.p99_ns = kb_histogram_quantile(&tally->times, 99),
-		};
+		row->stats = kb_histogram_stats(&tally->times);
 		shown->sum_ns += row->stats.sum_ns;
 		shown->nr++;
 	}

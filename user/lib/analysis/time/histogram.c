@@ -167,3 +167,14 @@ void kb_histogram_powers(const struct kb_histogram *histogram, uint64_t powers[6
 	for (i = 0; i < histogram->nr; i++)
 		powers[power_of(last_of(histogram->steps[i].step))] += histogram->steps[i].count;
 }
+
+struct kb_latency_stats kb_histogram_stats(const struct kb_histogram *histogram)
+{
+	return (struct kb_latency_stats){
+		.count = histogram->count,
+		.sum_ns = histogram->sum,
+		.median_ns = kb_histogram_quantile(histogram, 50),
+		.p99_ns = kb_histogram_quantile(histogram, 99),
+		.max_ns = histogram->max,
+	};
+}

@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include <kbarman/latency.h>
+
 struct kb_histogram {
 	uint64_t count, sum, max;
 	struct kb_histogram_step {
@@ -37,6 +39,9 @@ uint64_t kb_histogram_quantile(const struct kb_histogram *histogram, unsigned in
  */
 double kb_histograms_quantile(const struct kb_histogram *histograms, const unsigned int *weights,
 			      uint32_t nr, unsigned int percent);
+
+/* Number, sum, median, p99 and maximum. */
+struct kb_latency_stats kb_histogram_stats(const struct kb_histogram *histogram);
 
 /* Add up the values by the power of two that they have reached; 0 and 1 are both in powers[0]. */
 void kb_histogram_powers(const struct kb_histogram *histogram, uint64_t powers[64]);
