@@ -117,20 +117,6 @@ static bool parse_percent(const char *text, double *percent)
 	return end != text && *end == '\0' && *percent >= 0 && *percent <= 100;
 }
 
-int report_begin(struct report *report)
-{
-	const struct kb_trace_options how = {
-		.size = sizeof(how), .symbols = &report->symbols,
-	};
-	struct kb_error err = { 0 };
-
-	cli_progress(NULL, false);
-	cli_sandbox_reading(report->path);
-	if (kb_trace_open(&report->trace, report->path, &how, &err))
-		return cli_fail_error(&err);
-	return filters_check(&report->filters, report->trace, report->path) ? CLI_IMPOSSIBLE : CLI_OK;
-}
-
 static int open_report(struct report *report)
 {
 	struct kb_error err = { 0 };
