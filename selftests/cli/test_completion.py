@@ -55,7 +55,7 @@ def formats_and_events_are_offered(tmp):
     assert offers("record", "-e", "cpu-clock,page-f") == {"cpu-clock,page-faults"}
     assert offers("flight", "st") == {"start", "status", "stop"}
     for verb in "record", "top", "flight":
-        assert offers(verb, "--sources", "wake,s") == {"wake,softirq"}
+        assert offers(verb, "--sources", "wake,s") == {"wake,softirq", "wake,syscalls"}
 
 
 def zsh_offers_the_same(tmp):

@@ -9,6 +9,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import tap  # noqa: E402
 from barman_image import Image  # noqa: E402
+from make_capture import Maker  # noqa: E402
 
 LAYOUTS = [(4, "<"), (4, ">"), (8, "<"), (8, ">")]
 
@@ -263,6 +264,17 @@ def check_says_valid_or_what_is_wrong(tmp):
     assert f"at byte {len(image.bytes()) - 24}" in done.stdout, done
     done = tap.run("check", path, os.path.join(tmp, "nothing"))
     assert done.returncode == 2
+
+
+def a_system_call_ends_behind_its_begin(tmp):
+    """And may have flags of a later release."""
+    path = os.path.join(tmp, "calls.cap")
+    for begin, says in (0, "valid"), (5000, "valid"), (5001, "a system call that ends before it begins, at 5001"):
+        capture = Maker(series=["System calls"])
+        capture.task(7, "caller")
+        capture.syscall(0, 5000, 7, 9999, begin, -2**63, (2**64 - 1,) * 3, compat=0xffff)
+        done = tap.run("check", capture.save(path))
+        assert done.returncode == (says != "valid") and says in done.stdout, done
 
 
 def merge_orders_records_by_time(tmp):

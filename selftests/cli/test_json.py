@@ -148,6 +148,7 @@ def dump_of_captures_has_what_is_promised(tmp):
     capture.halt(0, 3000, True, 1)
     capture.about(0, 4000, 7, "waking", 8, cpu=0, context=2)
     capture.about(0, 4000, 7, 99, 8, context=9)
+    capture.syscall(0, 5000, 7, 0, 4500, -2, (3, 2**64 - 1, 4096))
     capture.save(path)
     check("DUMP OF A BARMAN CAPTURE", lines + objects("dump", "-j", path))
 

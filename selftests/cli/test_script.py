@@ -149,7 +149,8 @@ def switches_and_idling_are_tracepoints(tmp):
 def make_sources(path):
     """One record of each source, in the order in which they are printed."""
     capture = Maker(cores=4, series=["Wakeups"], facts={
-        "irq.33": "virtio0, eth0", "irq.34": "old", "sources": "wake,migrate,irq,softirq,freq"})
+        "irq.33": "virtio0, eth0", "irq.34": "old", "machine": "x86_64",
+        "sources": "wake,migrate,irq,softirq,freq,syscalls"})
     capture.string("kbarman.irq.34=new")
     for task, name in (0, "swapper"), (7, "waker"), (8, "a sleeper"):
         capture.task(task, name)
@@ -168,6 +169,10 @@ def make_sources(path):
     capture.about(0, 11000, 7, "frequency", cpu=3, value=1200000)
     capture.about(0, 12000, 0, "idle_miss", 2, cpu=1, context=0)
     capture.about(0, 13000, 0, "idle_miss", 1, cpu=1, context=1)
+    capture.syscall(0, 13100, 7, 0, 12400, 4096, (3, 0x7ffd12345678, 4096))
+    capture.syscall(0, 13200, 7, 257, 0, -2, (2**64 - 100, 0, 2**32))
+    capture.syscall(0, 13300, 7, 3, 13300, 0, compat=True)
+    capture.syscall(0, 13400, 7, 99999, 13399, -2**63)
     capture.about(0, 14000, 7, 99, 5)
     return capture.save(path)
 
@@ -190,6 +195,10 @@ SOURCES = [
     ("freq", "power:cpu_frequency: state=1200000 cpu_id=3"),
     ("freq", "power:cpu_idle_miss: cpu_id=1 state=2 type=above"),
     ("freq", "power:cpu_idle_miss: cpu_id=1 state=1 type=below"),
+    ("syscalls", "raw_syscalls:sys_exit: read(0x3, 0x7ffd12345678, 0x1000) = 4096 (0.700 us)"),
+    ("syscalls", "raw_syscalls:sys_exit: openat(0xffffffffffffff9c, 0x0, 0x100000000) = -2"),
+    ("syscalls", "raw_syscalls:sys_exit: syscall_3(0x0, 0x0, 0x0) = 0 (0.000 us)"),	# of 32 bits
+    ("syscalls", f"raw_syscalls:sys_exit: syscall_99999(0x0, 0x0, 0x0) = {-2**63} (0.001 us)"),
     ("counter", "kbarman:counter: Wakeups=1"),	# a kind of a later release
 ]
 
@@ -200,10 +209,18 @@ def sources_are_tracepoints(tmp):
     assert [line.partition(": ")[2] for line in lines] == [text for _, text in SOURCES], lines
     assert {HEAD.match(line).group(1) for line in lines[:15]} == {"waker"}, lines
     assert HEAD.match(lines[15]).group(1) == "swapper", lines
-    for wanted in "wake", "migrate", "irq", "softirq", "freq", "counter", "wake,freq":
+    for wanted in "wake", "migrate", "irq", "softirq", "freq", "syscalls", "counter", "wake,freq":
         lines = tap.run("script", "-e", wanted, path).stdout.splitlines()
         assert [line.partition(": ")[2] for line in lines] == [
             text for source, text in SOURCES if source in wanted.split(",")], (wanted, lines)
+    lines = tap.run("script", "-j", "-e", "syscalls", path).stdout.splitlines()
+    known, unknown = json.loads(lines[0]), json.loads(lines[1])
+    assert known == {
+        "kind": "syscalls", "at_ns": 13100, "cpu": 0, "task": "waker", "pid": 7, "tid": 7, "what": "syscall",
+        "call": "read", "number": 0, "compat": False, "duration_ns": 700, "result": 4096,
+        "arguments": [3, 0x7ffd12345678, 4096]}, known
+    assert "duration_ns" not in unknown and unknown["result"] == -2 and unknown["arguments"][0] == -100, unknown
+    assert json.loads(lines[3])["call"] is None and json.loads(lines[2])["compat"], lines
 
 
 def a_switch_has_the_chain_of_the_task_that_goes(tmp):

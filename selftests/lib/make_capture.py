@@ -15,7 +15,7 @@ import struct
 
 # enum bm_kbarman_what of kmod/uapi/barman_v2.h
 WHATS = ["value", "waking", "waking_new", "migrate", "irq_entry", "irq_exit", "ipi_entry", "ipi_exit",
-         "softirq_raise", "softirq_entry", "softirq_exit", "frequency", "idle_miss"]
+         "softirq_raise", "softirq_entry", "softirq_exit", "frequency", "idle_miss", "lost", "syscall"]
 
 
 class Maker:
@@ -88,6 +88,11 @@ class Maker:
             "<IIQIHBB", task_id, counter, value, about, cpu,
             WHATS.index(what) if what in WHATS else what, context) +
             (struct.pack("<HBBIQ", *by) if by else b""))
+
+    def syscall(self, core, end, task, number, begin, result, arguments=(0, 0, 0), compat=False, counter=0):
+        """A system call that ends. @begin 0: not known."""
+        self.record(4, core, end, struct.pack("<IIQIHBBQq3Q", task, counter, 1, number, compat,
+                                              WHATS.index("syscall"), 0, begin, result, *arguments))
 
     def halt(self, core, timestamp, entered, state=None):
         self.record(6, core, timestamp,

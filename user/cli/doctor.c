@@ -475,7 +475,7 @@ static void name_absent(uint32_t absent, char *text, size_t size)
 /* The module finds tracepoints by their names. */
 static enum verdict check_tracepoints(struct doctor *doctor)
 {
-	uint32_t all = KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE | SOURCES_LATENCY;
+	uint32_t all = KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE | KBARMAN_SOURCE_DETAILS;
 	char missing[448] = "", words[SOURCES_TEXT];
 
 	if (!doctor->device)
@@ -490,7 +490,7 @@ static enum verdict check_tracepoints(struct doctor *doctor)
 	if (!(doctor->query.features & KBARMAN_FEATURE_DETAILS)) {
 		advise(doctor, "load the module of this version: without it record has no --latency");
 		return say(doctor, WORSE, "the module is too old for %s",
-			   sources_text(SOURCES_LATENCY, ", ", words));
+			   sources_text(KBARMAN_SOURCE_DETAILS, ", ", words));
 	}
 	return say(doctor, GOOD, "the module has found all of them, for %s",
 		   sources_text(all, ", ", words));

@@ -182,7 +182,7 @@ static int begin(struct top *top)
 	if (kb_device_query(top->device, &top->query, &err))
 		return cli_fail_error(&err);
 	if (top->query.mode == KBARMAN_MODE_OVERWRITE && !top->events_text && !top->cpus_text &&
-	    !(top->sources & ~top->query.sources & SOURCES_LATENCY) &&
+	    !(top->sources & ~top->query.sources & KBARMAN_SOURCE_DETAILS) &&
 	    top->query.state & KBARMAN_STATE_OWNED && top->query.state & KBARMAN_STATE_RUNNING)
 		return 0;
 	if (configure(top))

@@ -8,6 +8,7 @@
 #include <kbarman/chain.h>
 #include <kbarman/losses.h>
 
+#include "analysis/time/syscall.h"
 #include "base/text/json.h"
 #include "cli/script/script.h"
 
@@ -292,6 +293,20 @@ static void put_power(struct kb_json *json, const struct kb_event *event)
 	kb_json_string(json, "was", event->custom_counter.context ? "below" : "above");
 }
 
+static void put_syscall(struct script *script, struct kb_json *json, const struct kb_event *event)
+{
+	kb_json_string(json, "call", kb_names_call(script->names, event));
+	kb_json_u64(json, "number", event->custom_counter.id);
+	kb_json_bool(json, "compat", event->custom_counter.cpu & KB_SYSCALL_COMPAT);
+	if (event->custom_counter.begin)
+		kb_json_i64(json, "duration_ns", kb_syscall_ns(kb_trace_barman(script->trace), event));
+	kb_json_i64(json, "result", event->custom_counter.result);
+	kb_json_array(json, "arguments");
+	for (unsigned int i = 0; i < KB_SYSCALL_ARGUMENTS; i++)
+		kb_json_i64(json, NULL, (int64_t)event->custom_counter.arguments[i]);
+	kb_json_array_end(json);
+}
+
 static void put_detail(struct script *script, struct kb_json *json, const struct kb_event *event,
 		       enum script_kind kind, uint32_t from)
 {
@@ -317,6 +332,9 @@ static void put_detail(struct script *script, struct kb_json *json, const struct
 		kb_json_u64(json, "id", event->custom_counter.id);
 		if (kb_softirq_name(event->custom_counter.id))
 			kb_json_string(json, "handler", kb_softirq_name(event->custom_counter.id));
+		break;
+	case SCRIPT_SYSCALLS:
+		put_syscall(script, json, event);
 		break;
 	default:
 		put_power(json, event);

@@ -24,7 +24,7 @@ static const struct cli_option options[] = {
 	{ 'i', "input", "FILE", "the same as the argument FILE" },
 	{ 'k', "kinds", "KIND,...",
 	  "print only these kinds (default all): sample, switch, idle, wake,\n"
-	  "migrate, irq, softirq, freq, annotation, counter" },
+	  "migrate, irq, softirq, freq, syscalls, annotation, counter" },
 	{ 'e', "events", "KIND,...", NULL },
 	FILTERS_OPTIONS,
 	{ 'F', "fields", "FIELD,...",
@@ -90,6 +90,8 @@ static enum script_kind kind_of(const struct kb_event *event)
 	case KB_WHAT_FREQUENCY:
 	case KB_WHAT_IDLE_MISS:
 		return SCRIPT_FREQ;
+	case KB_WHAT_SYSCALL:
+		return SCRIPT_SYSCALLS;
 	default:	/* also what a later release writes */
 		return SCRIPT_COUNTER;
 	}

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* Records as lines in the format of perf script. */
+#include <inttypes.h>
 #include <string.h>
 
 #include <kbarman/chain.h>
 #include <kbarman/losses.h>
 
+#include "analysis/time/syscall.h"
 #include "cli/script/script.h"
 
 static bool has(const struct script *script, unsigned int field)
@@ -471,6 +473,33 @@ static void put_power(struct script *script, const struct kb_event *event)
 	line_string(line, event->custom_counter.context ? " type=below" : " type=above");
 }
 
+/* As of a program that is traced: read(0x3, 0x7ffd0000, 0x1000) = 4096 (0.700 us). */
+static void put_syscall(struct script *script, const struct kb_event *event)
+{
+	const char *name = kb_names_call(script->names, event);
+	struct line *line = &script->line;
+	char text[64];
+
+	PUT_EVENT(script, "raw_syscalls:sys_exit: ");
+	if (!has(script, FIELD_TRACE))
+		return;
+	if (name)
+		line_string(line, name);
+	else
+		put_named_number(line, "syscall_", event->custom_counter.id);
+	for (unsigned int i = 0; i < KB_SYSCALL_ARGUMENTS; i++) {
+		line_string(line, i ? ", 0x" : "(0x");
+		line_hex(line, event->custom_counter.arguments[i], 0);
+	}
+	snprintf(text, sizeof(text), ") = %" PRId64, event->custom_counter.result);
+	line_string(line, text);
+	if (!event->custom_counter.begin)
+		return;
+	snprintf(text, sizeof(text), " (%.3f us)",
+		 (double)kb_syscall_ns(kb_trace_barman(script->trace), event) / 1000.0);
+	line_string(line, text);
+}
+
 void script_text(struct script *script, const struct kb_walk *walk, enum script_kind kind,
 		 uint32_t from)
 {
@@ -506,6 +535,8 @@ void script_text(struct script *script, const struct kb_walk *walk, enum script_
 		put_ipi(script, event);
 	else if (kind == SCRIPT_SOFTIRQ)
 		put_softirq(script, event);
+	else if (kind == SCRIPT_SYSCALLS)
+		put_syscall(script, event);
 	else
 		put_power(script, event);
 	line_end(&script->line);

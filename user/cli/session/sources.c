@@ -16,7 +16,7 @@ static int parse(uint32_t *sources, const char *list)
 		source = kb_source_find(word, length);
 		if (!source || !source->tracepoint)
 			return cli_fail("--sources %s: give some of wake, migrate, irq, softirq, freq, "
-					"with commas between", list);
+					"syscalls, with commas between", list);
 		*sources |= source->bit;
 		if (!word[length])
 			return 0;
@@ -37,7 +37,7 @@ int sources_check(uint32_t sources, const struct kbarman_query *query)
 {
 	char text[SOURCES_TEXT];
 
-	sources &= SOURCES_LATENCY;
+	sources &= KBARMAN_SOURCE_DETAILS;
 	if (!sources || query->features & KBARMAN_FEATURE_DETAILS)
 		return 0;
 	return cli_fail("the module that is loaded is too old to record %s: build and load the one of "

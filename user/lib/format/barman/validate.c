@@ -50,6 +50,11 @@ static void check_detail(struct kb_barman *barman, const struct kb_event *event)
 			barman_finding(barman, event->offset, "a value about CPU %" PRIu32 ", in a "
 				       "capture of %" PRIu32, cpu, barman->header.max_cores);
 		break;
+	case KB_WHAT_SYSCALL:
+		if (event->custom_counter.begin > event->timestamp)
+			barman_finding(barman, event->offset, "a system call that ends before it begins, "
+				       "at %" PRIu64, event->custom_counter.begin);
+		break;
 	default:
 		break;
 	}

@@ -17,6 +17,7 @@ static const struct kb_source_word words[] = {
 	{ KBARMAN_SOURCE_IRQ, "irq", "irq_handler_entry", "interrupts" },
 	{ KBARMAN_SOURCE_SOFTIRQ, "softirq", "softirq_entry", "softirqs" },
 	{ KBARMAN_SOURCE_FREQ, "freq", "cpu_frequency", "frequencies" },
+	{ KBARMAN_SOURCE_SYSCALLS, "syscalls", "sys_exit", "system calls" },
 };
 
 const struct kb_source_word *kb_source_word(size_t i)
