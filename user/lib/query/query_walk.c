@@ -148,16 +148,22 @@ static kb_always_inline bool fits(struct query_walk *walk)
 	return row->at >= bounds->from && row->at <= bounds->until;
 }
 
-/* Is no row wanted from the record on that was read last? */
-static bool is_behind(const struct query_walk *walk)
+/*
+ * Is no row wanted from the record on that was read last? Where rows begin in front of their records, that
+ * record has ended one, which may be wanted: the next one has no rows.
+ */
+static bool is_behind(struct query_walk *walk)
 {
+	bool ended = walk->ended;
 	const struct kb_barman *barman = walk->trace->barman;
 	uint64_t position = barman_position(barman, walk->event->offset - barman->header.word_size);
 
 	if (position < walk->stop || position == UINT64_MAX)
 		return false;
-	return !walk->table->begins || walk->bounds.has_record ||
-	       kb_timeline_oldest(walk->trace->timeline) > walk->bounds.until;
+	if (!walk->table->begins || walk->bounds.has_record)
+		return true;
+	walk->ended = kb_timeline_oldest(walk->trace->timeline) > walk->bounds.until;
+	return ended;
 }
 
 /* Go to the next record of a type that has rows. 1, 0 at the end, -EINTR. */

@@ -66,6 +66,7 @@ struct query_walk {
 	uint64_t stop;			/* position behind which no row is wanted */
 	uint64_t steps, rests;		/* records that were read; calls of rest() */
 	bool behind;			/* behind the last record, or the last one that is wanted */
+	bool ended;			/* no row that is wanted ends with a record behind the current one */
 	bool again;			/* the current record was read, and its rows were not */
 	void *state;
 };
