@@ -29,7 +29,7 @@ from make_capture import Maker
 # Tables over records, with a column that is no common one.
 TABLES = {"records": "type", "switches": "next_tid", "slices": "end_ns", "waits": "asleep",
           "samples": "weight", "frames": "pc", "counters": "value", "wakeups": "woken_tid",
-          "delays": "queue_ns", "migrations": "to_cpu", "interrupts": "own_ns", "marks": "text",
+          "delays": "queue_ns", "migrations": "to_cpu", "interrupts": "own_ns", "syscalls": "number", "marks": "text",
           "series": "value", "details": "about_id"}
 COUNTERS = {f"counter.{cpu}.{i}": name for cpu in range(4)
             for i, name in enumerate(["cycles", "instructions"])}
@@ -67,7 +67,7 @@ def random_capture(path, records=3000, seed=1, cores=4, losses=True, readings=Fa
     rng = random.Random(seed)
     c = Late(cores=cores, counters=[17, 8], facts={
         "written.0": str(records), **COUNTERS, "irq.40": "disk", "tgid.2": "100",
-        "idle.1": "20,2,0,C1", **({"lost.1.full": "7"} if losses else {}),
+        "idle.1": "20,2,0,C1", "machine": "x86_64", **({"lost.1.full": "7"} if losses else {}),
         **({"counts": "switch"} if readings else {})})
     for task in range(100, 120):
         c.task(task, f"task {task % 7}")
@@ -107,6 +107,8 @@ def random_capture(path, records=3000, seed=1, cores=4, losses=True, readings=Fa
             c.softirq_entry(core, now + 60, NET_RX, running[core])
             c.ipi(core, now + 70, now + 80, IPI_RESCHEDULE, running[core])
             c.softirq_exit(core, now + 90, NET_RX, running[core])
+            c.syscall(core, now + 95, running[core], (0, 56, 257)[now % 3], now - 40 if now % 5 else 0,
+                      -2 if now % 2 else 0, (now, 2**64 - 100, 0), compat=now % 7 == 0)
         elif kind < 0.98:
             c.record(5, core, now, b"".join([running[core].to_bytes(4, "little"), (5).to_bytes(8, "little"),
                                              bytes(12), bytes([1]), b"mark\0"]))
@@ -120,19 +122,42 @@ def random_capture(path, records=3000, seed=1, cores=4, losses=True, readings=Fa
 
 def each_table_has_as_many_rows_as_a_dump_has_records(tmp):
     path = random_capture(os.path.join(tmp, "a.cap"))
-    types = {}
+    types, children = {}, 0
     for line in tap.run("dump", "--json", path).stdout.splitlines():
         row = json.loads(line)
         if row["kind"] == "record":
             kind = row["type"] if row["type"] != "custom_counter" else row.get("what", "value")
             types[kind] = types.get(kind, 0) + 1
+            children += kind == "syscall" and row["about_id"] == 56 and row["about_cpu"] == row["begin"] == row["result"] == 0
+    assert children
     want = {"switches": types["task_switch"], "samples": types["sample_pc"], "marks": types["annotation"],
             "records": sum(types.values()), "wakeups": types["waking"] + types["waking_new"],
-            "migrations": types["migrate"], "series": types["value"],
+            "migrations": types["migrate"], "syscalls": types["syscall"] - children, "series": types["value"],
             "counters": 2 * types["sample_pc"],
             "interrupts": types["irq_exit"] + types["ipi_exit"] + types["softirq_exit"]}
     got = {table: one(path, f"SELECT count(*) FROM {table}") for table in want}
     assert got == want and min(got.values()) > 0, (got, want)
+
+
+def system_calls_have_their_times_and_names(tmp):
+    """By their begin. What a new task returns from is the call of its parent, which has a row."""
+    c = Late(facts={"machine": "x86_64", "tgid.1": "7"})
+    c.task(8, "caller")
+    c.switch(0, 1000, 8)
+    c.syscall(1, 5000, 8, 0, 1500, -11, (3, 2**64 - 100, 2**63))
+    c.syscall(0, 5100, 9, 56, 0, 0)
+    c.syscall(0, 5200, 8, 56, 0, 9)
+    c.syscall(0, 5300, 8, 56, 5250, 0, compat=True)
+    c.syscall(0, 5400, 8, 9999, 0, 0)
+    path = c.save(os.path.join(tmp, "a.cap"))
+    rows = ask(path, "SELECT * FROM syscalls ORDER BY end_ns")
+    assert rows[0].pop("record") > 0
+    assert rows[0] == {"file": 1, "at_ns": 1500, "cpu": 1, "tid": 8, "pid": 7, "task": "caller", "end_ns": 5000,
+                       "duration_ns": 3500, "call": "read", "number": 0, "compat": 0, "result": -11, "arg0": 3,
+                       "arg1": -100, "arg2": -2**63}, rows
+    assert [(row["at_ns"], row["duration_ns"], row["call"], row["result"]) for row in rows[1:]] == [
+        (5200, None, "clone", 9), (5250, 50, None, 0), (5400, None, None, 0)], rows
+    assert one(path, "SELECT end_ns FROM syscalls WHERE at_ns < 2000") == 5000
 
 
 def rows_have_the_values_of_the_record(tmp):

@@ -100,7 +100,7 @@ def rows_of_python(path):
                 if table in ("counters", "series", "interrupts") and name in row:
                     row[name] = numbers[row[name]]
             if not row.get("known", True):
-                row.update(tid=None)
+                row.update({"duration_ns" if table == "syscalls" else "tid": None})
             at = row.get("end_ns", row.get("at_ns"))
             if at is not None:
                 row.update({front + word: None if row[front + "tid"] is None else find(row[front + "tid"], at)
@@ -133,7 +133,7 @@ def rows_of_parquet(path):
         for row in rows:
             row["at_ns"] = row["unix_ns"] - base
             if "duration_ns" in row:
-                row["end_ns"] = row["at_ns"] + row["duration_ns"]
+                row["end_ns"] = row["at_ns"] + (row["duration_ns"] or 0)
             if "stack" in row:
                 row["depth"] = len(row["stack"])
     return found
@@ -141,7 +141,7 @@ def rows_of_parquet(path):
 
 # Kinds of lines that are rows of a table of the schema; others keep their kind.
 KINDS = {"switch": "switches", "sample": "samples", "wake": "wakeups", "migrate": "migrations",
-         "annotation": "marks", "counter": "series"}
+         "annotation": "marks", "counter": "series", "syscalls": "syscalls"}
 
 
 LINES = (("script",), ("report", "--percent-limit", "0"), ("report", "--latency", "--irq"), ("dump",))
@@ -292,6 +292,10 @@ QUESTIONS = [
     ("spfj", "SELECT kind, id, handler, count(*), sum(own_ns), max(own_ns) FROM interrupts GROUP BY 1, 2, 3",
      "SELECT what, id, handler, count, own_ns, longest_ns FROM report_interrupt"),
     ("spf", "SELECT tid, task, sum(duration_ns), max(duration_ns) FROM interrupts GROUP BY tid, task"),
+    ("spf", "SELECT nullif(call, ''), number, result, count(*), sum(duration_ns), min(arg0), max(arg1) FROM syscalls GROUP BY 1, 2, 3"),
+    ("spf", "SELECT tid, task, cpu, compat, max(end_ns - at_ns), sum(end_ns) FROM syscalls GROUP BY 1, 2, 3, 4"),
+    ("spfj", "SELECT nullif(call, ''), number, compat, tid, cpu, result, sum(duration_ns), count(*) FROM syscalls "
+     "WHERE duration_ns IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6"),
     ("spfj", "SELECT cpu, at_ns, task, channel, group_id, nullif(colour, 0), text FROM marks"),
     ("spf", "SELECT cpu, type, count(*) FROM marks GROUP BY cpu, type"),
     ("spfj", "SELECT series, cpu, count(*), sum(value) FROM series GROUP BY series, cpu"),

@@ -10,7 +10,7 @@ extern const struct query_table query_records, query_switches, query_marks, quer
 extern const struct query_table query_samples, query_counters, query_frames;
 extern const struct query_table query_slices, query_waits;
 extern const struct query_table query_wakeups, query_migrations, query_details;
-extern const struct query_table query_interrupts, query_delays;
+extern const struct query_table query_interrupts, query_delays, query_syscalls;
 
 /* Put what a switch or a wakeup says of an object: column @i of object, call, object_id and so on. */
 void query_put_object(struct query_walk *walk, struct sqlite3_context *context, int i);

@@ -309,6 +309,26 @@ MADE(interrupts, handler, TEXT, U32, HANDLER, handler, "its name: row of handler
 OLD_QUERY(interrupts, name, TEXT)
 END(interrupts)
 
+TABLE(syscalls, syscalls,
+      "system calls (record --sources syscalls) that ended on the CPU; the first return of a new task "
+      "from the call that made it is none")
+MOMENT(syscalls, "when it began; when it ended, if that is not known")
+LOCAL(syscalls, end_ns, INTEGER, I64, "when it ended")
+LOCAL(syscalls, known, NONE, BOOL, "whether it is known when it began")
+MADE(syscalls, duration_ns, INTEGER, U64, IF_KNOWN, known,
+     "how long it took; 0 if it is not known when it began")
+CPU(syscalls)
+ENDED_TASK(syscalls, "the task")
+COLUMN(syscalls, call, TEXT, TEXT, "its name, if it has one here")
+COLUMN(syscalls, number, INTEGER, U32, "its number on that machine")
+COLUMN(syscalls, compat, INTEGER, BOOL,
+       "whether the number is one of 32-bit programs on a 64-bit kernel")
+COLUMN(syscalls, result, INTEGER, I64, "what it returned; from -4095 to -1 an errno")
+COLUMN(syscalls, arg0, INTEGER, I64, "its first argument, as a signed number")
+COLUMN(syscalls, arg1, INTEGER, I64, "its second one")
+COLUMN(syscalls, arg2, INTEGER, I64, "its third one")
+END(syscalls)
+
 /* ---- values and marks ---- */
 
 TABLE(series, series, "values of series over time: of programs, files and the kernel")

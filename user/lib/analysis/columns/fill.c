@@ -8,6 +8,7 @@
 
 #include "analysis/columns/fill.h"
 #include "analysis/time/origin.h"
+#include "analysis/time/syscall.h"
 #include "format/call_names.h"
 
 #define TABLE_OF(columns, table)	(&(columns)->part->tables[KB_TABLE_##table])
@@ -277,6 +278,33 @@ static int put_wakeup(struct kb_columns *columns, const struct kb_walk *walk)
 	return 0;
 }
 
+static int put_syscall(struct kb_columns *columns, const struct kb_walk *walk)
+{
+	int64_t length = kb_syscall_ns(kb_trace_barman(columns->trace), &walk->event);
+	struct kb_part_table *at = TABLE_OF(columns, syscalls);
+	const struct kb_event *event = &walk->event;
+	const char *name = kb_names_call(columns->names, event);
+
+	if (!kb_syscall_is_own(columns->names, event))
+		return 0;
+	if (!kb_part_row(columns->part, at))
+		return -ENOMEM;
+	KB_PUT(at, syscalls, at_ns, walk->ns - length);
+	KB_PUT(at, syscalls, end_ns, walk->ns);
+	KB_PUT(at, syscalls, known, event->custom_counter.begin != 0);
+	KB_PUT(at, syscalls, duration_ns, (uint64_t)length);
+	KB_PUT(at, syscalls, cpu, event->core);
+	KB_PUT(at, syscalls, tid, event->task_id);
+	KB_PUT_TEXT(columns->part, at, syscalls, call, name ?: "", name ? strlen(name) : 0);
+	KB_PUT(at, syscalls, number, event->custom_counter.id);
+	KB_PUT(at, syscalls, compat, event->custom_counter.cpu & KB_SYSCALL_COMPAT);
+	KB_PUT(at, syscalls, result, event->custom_counter.result);
+	KB_PUT(at, syscalls, arg0, (int64_t)event->custom_counter.arguments[0]);
+	KB_PUT(at, syscalls, arg1, (int64_t)event->custom_counter.arguments[1]);
+	KB_PUT(at, syscalls, arg2, (int64_t)event->custom_counter.arguments[2]);
+	return 0;
+}
+
 static int put_custom(struct kb_columns *columns, const struct kb_walk *walk)
 {
 	const struct kb_event *event = &walk->event;
@@ -294,6 +322,8 @@ static int put_custom(struct kb_columns *columns, const struct kb_walk *walk)
 	if (!ret && WANTED(columns, wakeups) &&
 	    (what == KB_WHAT_WAKING || what == KB_WHAT_WAKING_NEW))
 		ret = put_wakeup(columns, walk);
+	if (!ret && WANTED(columns, syscalls) && what == KB_WHAT_SYSCALL)
+		ret = put_syscall(columns, walk);
 	return ret;
 }
 

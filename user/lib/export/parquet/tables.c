@@ -14,6 +14,7 @@
 /* What is in a file as it is in Arrow, by the type there. */
 #define FILE_U32(name)		I64(name, KB_FROM_NUMBER, name, 0)
 #define FILE_U64(name)		I64(name, KB_FROM_NUMBER, name, 0)
+#define FILE_I64(name)		I64(name, KB_FROM_NUMBER, name, 0)
 #define FILE_BOOL(name)		SOURCE(name, BOOL, KB_FROM_NUMBER, name, 0)
 #define FILE_F64(name)		SOURCE(name, F64, KB_FROM_NUMBER, name, 0)
 #define FILE_TEXT(name)		NAME(name, KB_FROM_TEXT, name, 0)
