@@ -65,8 +65,9 @@ static void no_record_hides_a_loss(void)
 	kbarman_record_switch(&ring, 2, 0, 0);
 	kbarman_record_switch_object(&ring, 2, 0, 0, (struct kbarman_object) { });
 	kbarman_record_wakeup(&ring, 2, (struct kbarman_detail) { }, (struct kbarman_object) { });
+	kbarman_record_syscall(&ring, 2, 0, 0, &(struct kbarman_syscall) { });
 	expect(ring.w == full, "a record stands in front of what tells of an earlier loss");
-	expect(local_read(&ring.lost[KBARMAN_LOST_FULL]) == 4, "a loss is not counted");
+	expect(local_read(&ring.lost[KBARMAN_LOST_FULL]) == 5, "a loss is not counted");
 
 	expect(!kbarman_ring_consume(&ring, 8 * BLOCK), "blocks can't be given back");
 	kbarman_record_wakeup(&ring, 3, (struct kbarman_detail) { }, (struct kbarman_object) { });
@@ -74,7 +75,7 @@ static void no_record_hides_a_loss(void)
 	if (*(const bm_uintptr *)first & BM_BLOCK_PADDING)
 		first = (const void *)memory.data;
 	first = (const void *)((const u8 *)first + sizeof(bm_uintptr));
-	expect(first->counter == KBARMAN_SERIES_LOST && first->value == 4,
+	expect(first->counter == KBARMAN_SERIES_LOST && first->value == 5,
 	       "the first record behind a loss does not tell of it");
 	expect(kbarman_ring_owes(&ring) == KBARMAN_LOST_REASONS, "a loss is not told");
 }

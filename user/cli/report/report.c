@@ -13,7 +13,6 @@
 
 #include "base/array.h"
 #include "cli/base/cli.h"
-#include "cli/base/sandbox.h"
 #include "cli/base/symbols.h"
 #include "cli/report/print.h"
 
