@@ -144,7 +144,7 @@ def sources_are_events_of_lttng(tmp):
     others = {"sched_switch", "power_cpu_idle", "kbarman:task"}
     got = [event for event in trace.events if event[1] not in others]
     assert [(cpu, time - viewers.RAW_BASE) for time, _, cpu, _ in got] == [
-        source[:2] for source in viewers.SOURCES], got
+        *(source[:2] for source in viewers.SOURCES), (0, 2960), (0, 2970)], got
     woken = {"comm": "beta", "tid": 11, "prio": 20}
     assert [(name, f) for _, name, _, f in got] == [
         ("irq_handler_entry", {"irq": 33, "name": "virtio0"}), ("irq_softirq_raise", {"vec": 3}),
@@ -160,7 +160,11 @@ def sources_are_events_of_lttng(tmp):
         ("kbarman:idle_miss", {"state": 2, "cpu_id": 1, "below": 0}),
         # a kind of a later release
         ("kbarman:series", {"name": "Wakeups", "value": 5, "scaled": 5.0}),
-        ("irq_handler_exit", {"irq": 40, "ret": 1}), ("irq_handler_entry", {"irq": 41, "name": "-"})], got
+        ("irq_handler_exit", {"irq": 40, "ret": 1}), ("irq_handler_entry", {"irq": 41, "name": "-"}),
+        ("kbarman:syscall", {"tid": 11, "name": "read", "number": 0, "duration": 860, "ret": -4, "arg0": 3,
+                             "arg1": 2**64 - 100, "arg2": 5}),
+        ("kbarman:syscall", {"tid": 11, "name": "-", "number": 9999, "duration": 0, "ret": 7, "arg0": 0, "arg1": 0,
+                             "arg2": 0})], got
 
 
 def packets_of(data):

@@ -76,6 +76,11 @@ class CaptureWriter:
         self.record(4, core, timestamp, struct.pack("<IIQIHBB", task_id, series, value, about, cpu,
                                                     what, context))
 
+    def syscall(self, core, end, task_id, series, number, begin, result, arguments=(0, 0, 0)):
+        """A system call that ends. @begin 0: not known."""
+        self.record(4, core, end, struct.pack("<IIQIHBBQq3Q", task_id, series, 1, number, 0, 14, 0, begin, result,
+                                              *arguments))
+
     def annotation(self, core, timestamp, task_id, text, kind=0, channel=0, group=0, colour=0):
         text = text + b"\0" if text else b""
         self.record(5, core, timestamp, struct.pack("<IQIIIB", task_id, len(text), channel, group,

@@ -137,11 +137,12 @@ LIKE_TRACEPOINTS = [source for source in SOURCES if source[3] not in (IDLE_MISS,
 
 def sources():
     """All kinds of values of kbarman's own series: a handler of two interrupts its task and wakes
-    another one, which runs 400 ns later; and an entry and an exit without their partners."""
+    another one, which runs 400 ns later; an entry and an exit without their partners; and a system call,
+    and one of which neither begin nor name are known."""
     c = begin()
     c.fact("sources", "wake,migrate,irq,softirq,freq")
     c.fact("irq.33", "virtio0, eth0")
-    for name in b"Wakeups", b"Migrations", b"Interrupts", b"Softirqs", b"Frequency", b"Idle misses":
+    for name in b"Wakeups", b"Migrations", b"Interrupts", b"Softirqs", b"Frequency", b"Idle misses", b"System calls":
         c.custom(name, series_class=3 if name == b"Frequency" else 2)
     c.switch(0, BASE, 10)
     c.switch(1, BASE, 0)
@@ -155,6 +156,8 @@ def sources():
         if ns == 2600:
             c.halt(1, BASE + 2550, 0)
         c.about(core, BASE + ns, task, SERIES_OF[what], what, about, cpu, context, value)
+    c.syscall(0, BASE + 2960, 11, 8, 0, BASE + 2100, -4, (3, 2**64 - 100, 5))
+    c.syscall(0, BASE + 2970, 11, 8, 9999, 0, 7)
     c.switch(0, BASE + 3000, 0, blocked=1)
     return c
 

@@ -15,6 +15,7 @@
 
 #include <kbarman/chain.h>
 
+#include "analysis/time/syscall.h"
 #include "base/array.h"
 #include "export/label.h"
 #include "export/list.h"
@@ -33,7 +34,7 @@
 enum event_id {
 	SWITCH, IDLE, SAMPLE, COUNTER, SERIES, MARK, TASK, WAKING, WAKEUP_NEW, MIGRATE, IRQ_ENTRY,
 	IRQ_EXIT, SOFTIRQ_RAISE, SOFTIRQ_ENTRY, SOFTIRQ_EXIT, FREQUENCY, IPI_ENTRY, IPI_EXIT,
-	IDLE_MISS,
+	IDLE_MISS, SYSCALL,
 };
 
 #define ABOUT_TASK	"char_t _comm[16]; int32_t _tid; int32_t _prio; "
@@ -67,7 +68,9 @@ static const char events[] =
 	EVENT(15, "power_cpu_frequency", "uint32_t _state; uint32_t _cpu_id;")
 	EVENT(16, "kbarman:ipi_entry", "string _reason;")
 	EVENT(17, "kbarman:ipi_exit", "string _reason;")
-	EVENT(18, "kbarman:idle_miss", "uint32_t _state; uint32_t _cpu_id; uint32_t _below;");
+	EVENT(18, "kbarman:idle_miss", "uint32_t _state; uint32_t _cpu_id; uint32_t _below;")
+	EVENT(19, "kbarman:syscall", "int32_t _tid; string _name; uint32_t _number; uint64_t _duration;"
+	      " int64_t _ret; uint64_t _arg0; uint64_t _arg1; uint64_t _arg2;");
 
 struct ctf {
 	KB_RUN;
@@ -279,6 +282,7 @@ static const uint8_t ids[] = {
 	[KB_WHAT_SOFTIRQ_EXIT] = SOFTIRQ_EXIT,
 	[KB_WHAT_FREQUENCY] = FREQUENCY,
 	[KB_WHAT_IDLE_MISS] = IDLE_MISS,
+	[KB_WHAT_SYSCALL] = SYSCALL,
 };
 
 static uint8_t *put_about_task(struct ctf *x, uint8_t *at, const struct kb_event *event)
@@ -296,6 +300,19 @@ static uint8_t *put_handler(struct ctf *x, uint8_t *at, const struct kb_event *e
 					   event->custom_counter.cpu);
 
 	return put_text(kb_ctf_put32(at, event->custom_counter.id), name.data, name.length, NAME);
+}
+
+static uint8_t *put_syscall(struct ctf *x, uint8_t *at, const struct kb_event *event)
+{
+	const char *name = kb_names_call(x->trace->names, event) ?: "";
+
+	at = put_text(kb_ctf_put32(at, event->task_id), name, strlen(name), NAME);
+	at = kb_ctf_put32(at, event->custom_counter.id);
+	at = kb_ctf_put64(at, (uint64_t)kb_syscall_ns(x->trace->barman, event));
+	at = kb_ctf_put64(at, (uint64_t)event->custom_counter.result);
+	for (unsigned int i = 0; i < KB_SYSCALL_ARGUMENTS; i++)
+		at = kb_ctf_put64(at, event->custom_counter.arguments[i]);
+	return at;
 }
 
 /* @from: the CPU that a task leaves. */
@@ -323,6 +340,8 @@ static uint8_t *put_detail(struct ctf *x, uint8_t *at, const struct kb_event *ev
 	case KB_WHAT_IDLE_MISS:
 		at = kb_ctf_put32(kb_ctf_put32(at, id), cpu);
 		return kb_ctf_put32(at, event->custom_counter.context);
+	case KB_WHAT_SYSCALL:
+		return put_syscall(x, at, event);
 	default:
 		return kb_ctf_put32(at, id);
 	}
@@ -333,7 +352,7 @@ static bool write_detail(struct ctf *x, const struct kb_walk *walk, uint32_t fro
 	const struct kb_event *event = &walk->event;
 	uint8_t *at;
 
-	if (event->custom_counter.what >= ARRAY_SIZE(ids))
+	if (event->custom_counter.what >= ARRAY_SIZE(ids) || !ids[event->custom_counter.what])
 		return false;
 	see_task(x, event);
 	at = kb_ctf_begin(x->stream, event->core, ids[event->custom_counter.what], x->now,

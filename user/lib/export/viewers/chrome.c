@@ -2,7 +2,7 @@
 /*
  * A capture in Chrome's Trace Event Format, JSON that many viewers read. CPUs are threads of a
  * process 0, with a complete event for each slice. Handlers of interrupts and softirqs are slices of
- * a process of their own, and flow events go from a waker to the one that is woken. Samples, counters
+ * a process of their own, so are system calls, by task, and flow events go from a waker to the one that is woken. Samples, counters
  * and marks are events of the phases for them. Events are written while the capture is read; memory
  * grows only with tasks and their different call chains.
  *
@@ -21,6 +21,7 @@
 
 #include "analysis/facts/wall.h"
 #include "analysis/time/origin.h"
+#include "analysis/time/syscall.h"
 #include "base/table.h"
 #include "base/text/json.h"
 #include "export/list.h"
@@ -28,6 +29,7 @@
 
 #define CPUS	0		/* id of the process whose threads are the CPUs */
 #define INTERRUPTS 4194305	/* ... whose threads are their interrupts: no process of Linux has it */
+#define CALLS	4194306		/* ... whose threads are tasks with their system calls */
 #define PROCESSES 10000000U	/* of a machine: its numbers begin with its own */
 
 /* The profile of a thread. Its session is its number among all profiles, from 1 on. */
@@ -47,6 +49,7 @@ struct chrome {
 	KB_RUN;
 	struct kb_table profiles, known_nodes;
 	bool *has_interrupts;		/* by CPU: its thread has a name */
+	struct kb_table callers;	/* tasks that have a thread of CALLS */
 	uint64_t flows;
 	uint32_t *path;			/* nodes of the chain that was written last */
 	uint32_t machine;
@@ -506,6 +509,54 @@ static void write_moment(struct chrome *x, const struct kb_event *event, int64_t
 	end(x);
 }
 
+/* Name the thread of a task's system calls when the first one comes. */
+static void name_caller(struct chrome *x, const struct kb_event *event)
+{
+	uint64_t *known, key = event->task_id, before = x->callers.nr;
+	char label[KB_TASK_LABEL];
+	uint32_t number;
+
+	find_task(x, event->task_id, event->timestamp, &number);
+	known = kb_table_get(&x->callers, &key);
+	x->no_memory |= !known;
+	if (x->no_memory || x->callers.nr == before)
+		return;
+	write_metadata(x, CALLS, event->task_id, "process_name", "System calls", 12);
+	write_metadata(x, CALLS, event->task_id, "thread_name", label,
+		       kb_task_label(&x->tasks, number, label));
+}
+
+/* They are apart from marks, which may begin in one call and end in another one. */
+static void write_syscall(struct chrome *x, const struct kb_event *event, int64_t ns)
+{
+	const char *name = kb_names_call(x->trace->names, event);
+	int64_t length = kb_syscall_ns(x->trace->barman, event);
+	bool known = event->custom_counter.begin;
+
+	if (!kb_syscall_is_own(x->trace->names, event))
+		return;
+	name_caller(x, event);
+	if (x->no_memory)
+		return;
+	begin_timed(x, known ? "X" : "i", CALLS, event->task_id, (int64_t)((uint64_t)ns - (uint64_t)length));
+	if (known)
+		kb_json_fixed(&x->json, "dur", length, 3);
+	else
+		kb_json_string(&x->json, "s", "t");
+	kb_json_string(&x->json, "cat", "syscall");
+	kb_json_string(&x->json, "name", name ?: "syscall");
+	kb_json_object(&x->json, "args");
+	kb_json_u64(&x->json, "number", event->custom_counter.id);
+	kb_json_u64(&x->json, "cpu", event->core);
+	kb_json_i64(&x->json, "result", event->custom_counter.result);
+	kb_json_array(&x->json, "arguments");
+	for (unsigned int i = 0; i < KB_SYSCALL_ARGUMENTS; i++)
+		kb_json_i64(&x->json, NULL, (int64_t)event->custom_counter.arguments[i]);
+	kb_json_array_end(&x->json);
+	kb_json_object_end(&x->json);
+	end(x);
+}
+
 static bool write_detail(struct chrome *x, const struct kb_walk *walk, uint32_t from)
 {
 	const struct kb_event *event = &walk->event;
@@ -520,6 +571,9 @@ static bool write_detail(struct chrome *x, const struct kb_walk *walk, uint32_t 
 	case KB_WHAT_FREQUENCY:		/* of the CPU that it is about, which need not have written it */
 		write_value(x, "series", event->custom_counter.cpu, walk->ns, kb_text("kHz"),
 			    event->custom_counter.value, 1.0);
+		return true;
+	case KB_WHAT_SYSCALL:
+		write_syscall(x, event, walk->ns);
 		return true;
 	default:
 		return false;
@@ -590,6 +644,7 @@ static int begin_events(struct chrome *x)
 	const struct kb_machine *machine = x->trace->machine;
 
 	kb_table_init(&x->profiles, sizeof(struct profile), 2);
+	kb_table_init(&x->callers, sizeof(uint64_t), 1);
 	kb_table_init(&x->known_nodes, sizeof(struct known_node), 1);
 	x->has_interrupts = calloc((size_t)x->header->max_cores + 1, sizeof(*x->has_interrupts));
 	if (!x->has_interrupts)
@@ -615,6 +670,7 @@ static void release(struct chrome *x)
 	free(x->has_interrupts);
 	kb_table_release(&x->known_nodes);
 	kb_table_release(&x->profiles);
+	kb_table_release(&x->callers);
 }
 
 static const struct sink sink = {
