@@ -3,21 +3,19 @@
 """What `kbarman report --syscalls` says of captures whose system calls are known."""
 import json
 import os
-import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tap
+from latency_capture import SERIES
 from make_capture import Maker
 
-SERIES = ["Lost records", "Counters stopped", "Wakeups", "Migrations", "Interrupts", "Softirqs", "Frequency",
-          "Idle misses", "System calls"]
 READ, WRITE, CLOSE, CLONE = 0, 1, 3, 56
 
 
 def call(capture, end, task, number, ns, result=0, begun=True, compat=False):
-    capture.record(4, 0, end, struct.pack("<IIQIHBBQq3Q", task, SERIES.index("System calls"), 1, number, compat, 14, 0,
-                                          end - ns if begun else 0, result, 1, 2, 3))
+    capture.syscall(0, end, task, number, end - ns if begun else 0, result, (1, 2, 3), compat,
+                    SERIES.index("System calls"))
 
 
 def make(tmp, **facts):

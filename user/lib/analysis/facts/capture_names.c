@@ -14,7 +14,6 @@
 #include "analysis/facts/capture_names.h"
 #include "analysis/facts/irq_names.h"
 #include "analysis/facts/object_names.h"
-#include "base/array.h"
 #include "base/hash.h"
 #include "format/call_names.h"
 
@@ -354,22 +353,6 @@ const char *kb_names_call(const struct kb_names *names, const struct kb_event *e
 		object = event->custom_counter.id <= UINT16_MAX ? &call : NULL;
 	}
 	return object ? kb_object_call_name(names->machine, object) : NULL;
-}
-
-bool kb_names_is_syscall(const struct kb_names *names, const struct kb_event *event)
-{
-	static const char *const makers[] = { "clone", "clone3", "fork", "vfork" };
-	const char *call;
-
-	if (event->type != KB_EVENT_CUSTOM_COUNTER || event->custom_counter.what != KB_WHAT_SYSCALL)
-		return false;
-	if (event->custom_counter.begin || event->custom_counter.result)
-		return true;
-	call = kb_names_call(names, event);
-	for (size_t i = 0; call && i < ARRAY_SIZE(makers); i++)
-		if (strcmp(call, makers[i]) == 0)
-			return false;
-	return true;
 }
 
 const char *kb_names_object(const struct kb_names *names, const struct kb_event *event, uint32_t task_id)

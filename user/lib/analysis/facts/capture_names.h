@@ -39,12 +39,6 @@ const struct kb_task_name *kb_names_task(struct kb_names *names, uint32_t task_i
  */
 uint32_t kb_names_find(const struct kb_names *names, const char *name, const char *other);
 
-/*
- * Whether @event is a system call that ends: not the return of a new task from the call that made it, which has
- * no begin.
- */
-bool kb_names_is_syscall(const struct kb_names *names, const struct kb_event *event);
-
 /* The smallest number of counters of a core. */
 uint32_t kb_names_fewest_of_core(const struct kb_names *names);
 

@@ -7,9 +7,9 @@
 #include <kbarman/names.h>
 #include <kbarman/syscalls.h>
 
-#include "analysis/facts/capture_names.h"
 #include "analysis/facts/name_ids.h"
 #include "analysis/time/histogram.h"
+#include "analysis/time/syscall.h"
 #include "analysis/trace/wanted.h"
 #include "base/options.h"
 #include "base/table.h"
@@ -56,7 +56,6 @@ static struct tally *tally_of(struct syscalls *syscalls, const struct kb_event *
 static int add_call(struct syscalls *syscalls, const struct kb_walk *walk)
 {
 	const struct kb_event *event = &walk->event;
-	int64_t begin = kb_barman_ns(kb_trace_barman(syscalls->trace), event->custom_counter.begin);
 	int64_t result = event->custom_counter.result;
 	struct tally *tally;
 
@@ -68,8 +67,9 @@ static int add_call(struct syscalls *syscalls, const struct kb_walk *walk)
 		return -ENOMEM;
 	tally->row.count++;
 	tally->row.errors += result < 0 && result >= -4095;
-	return !event->custom_counter.begin || walk->ns < begin ? 0 :
-	       kb_histogram_add(&tally->times, (uint64_t)walk->ns - (uint64_t)begin);
+	return !event->custom_counter.begin ? 0 :
+	       kb_histogram_add(&tally->times,
+				(uint64_t)kb_syscall_ns(kb_trace_barman(syscalls->trace), event));
 }
 
 static int read_all(struct syscalls *syscalls, struct kb_error *err)
@@ -78,7 +78,9 @@ static int read_all(struct syscalls *syscalls, struct kb_error *err)
 	int ret = 0;
 
 	while (!ret && (syscalls->ended = kb_trace_next(syscalls->trace, &walk, err)) > 0)
-		if (kb_names_is_syscall(syscalls->names, &walk->event))
+		if (walk->event.type == KB_EVENT_CUSTOM_COUNTER &&
+		    walk->event.custom_counter.what == KB_WHAT_SYSCALL &&
+		    kb_syscall_is_own(syscalls->names, &walk->event))
 			ret = add_call(syscalls, walk);
 	return ret || syscalls->ended == -ENOMEM ? no_memory(err) : 0;
 }
