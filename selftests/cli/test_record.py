@@ -936,11 +936,13 @@ def what_is_kept_of_values_is_kept_whole(tmp):
 
 
 def sources_that_the_kernel_lacks_are_said_and_left_out(tmp):
-    wake, irq, freq = 1 << 5, 1 << 7, 1 << 9
+    wake, irq, freq, calls = 1 << 5, 1 << 7, 1 << 9, 1 << 10
     for absent, args, says, wanted in (
             (wake, [], [], None),	# nobody asked
             (wake | freq, ["--latency"], ["'sched_waking': wakeups", "'cpu_frequency': frequencies"],
              "migrate,irq,softirq"),
+            (calls, ["--latency"], [], ALL_SOURCES),
+            (calls, ["--sources", "syscalls,wake"], ["'sys_exit': system calls will be missing"], "wake"),
             (irq, ["--sources", "irq,wake"], ["'irq_handler_entry': interrupts will be missing"],
              "wake")):
         result = record(tmp, *args, "sleep", "0.1", env=fake(FAKE_ABSENT=absent))
