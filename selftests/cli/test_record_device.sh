@@ -469,6 +469,15 @@ wakeups_and_interrupts_are_recorded_if_asked_for() {
 	[ $? -eq 2 ] && [ ! -e x.cap ]
 }
 
+system_calls_are_as_many_as_the_program_makes() {
+	record --sources syscalls -- dd if=/dev/zero of=/dev/null bs=1 count=1000 status=none || return 1
+	is_whole kbarman.cap && in_order kbarman.cap && "$KBARMAN" check kbarman.cap || return 1
+	facts kbarman.cap | grep '^sources=syscalls' || return 1
+	"$KBARMAN" report --syscalls kbarman.cap && "$KBARMAN" report --syscalls --json kbarman.cap >json || return 1
+	cat json
+	grep '"task":"dd","call":"write"' json | grep -q '"calls":1000,"errors":0,"unbegun":0,'
+}
+
 a_recording_runs_beside_a_flight_recorder() {
 	export KBARMAN_RUNTIME_DIR="$PWD"
 	"$KBARMAN" flight start -m 256K || return 1
