@@ -221,7 +221,7 @@ static inline void random_detail(struct random_capture *c, uint32_t index, struc
 	e->custom_counter.cpu = random_below(c->layout.max_cores);
 	e->custom_counter.id = random_u64();
 	if (e->custom_counter.what == BM_KBARMAN_SYSCALL) {
-		e->custom_counter.begin = random_u64();
+		e->custom_counter.begin = random_u64() & e->timestamp;	/* not behind its end */
 		e->custom_counter.result = (int64_t)random_u64();
 		for (uint32_t i = 0; i < KB_SYSCALL_ARGUMENTS; i++)
 			c->arguments[index][i] = random_u64();

@@ -111,7 +111,7 @@ static const void *object_of_wakeup(const struct bm_protocol_custom_counter *rec
 	const struct bm_kbarman_detail *detail = (const void *)(record + 1);
 
 	if (length < sizeof(*record) + sizeof(*detail) + sizeof(struct bm_kbarman_object) ||
-	    detail->what - BM_KBARMAN_WAKING > BM_KBARMAN_WAKING_NEW - BM_KBARMAN_WAKING)
+	    (detail->what != BM_KBARMAN_WAKING && detail->what != BM_KBARMAN_WAKING_NEW))
 		return NULL;
 	*task = record->task_id;
 	return detail + 1;
