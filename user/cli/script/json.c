@@ -299,7 +299,7 @@ static void put_syscall(struct script *script, struct kb_json *json, const struc
 	kb_json_u64(json, "number", event->custom_counter.id);
 	kb_json_bool(json, "compat", event->custom_counter.cpu & KB_SYSCALL_COMPAT);
 	if (event->custom_counter.begin)
-		kb_json_i64(json, "duration_ns", kb_syscall_ns(kb_trace_barman(script->trace), event));
+		kb_json_u64(json, "duration_ns", kb_syscall_ns(kb_trace_barman(script->trace), event));
 	kb_json_i64(json, "result", event->custom_counter.result);
 	kb_json_array(json, "arguments");
 	for (unsigned int i = 0; i < KB_SYSCALL_ARGUMENTS; i++)

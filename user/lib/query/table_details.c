@@ -276,7 +276,8 @@ static void syscalls_place(struct query_walk *walk)
 
 	walk->row = (struct query_row){
 		.ticks = event->timestamp,
-		.at = query_walk_ns(walk) - kb_syscall_ns(walk->trace->barman, event),
+		.at = (int64_t)((uint64_t)query_walk_ns(walk) -
+				kb_syscall_ns(walk->trace->barman, event)),
 		.core = event->core,
 		.task_id = event->task_id,
 		.has_task = true,
@@ -293,7 +294,7 @@ static void syscalls_column(struct query_walk *walk, struct sqlite3_context *con
 		break;
 	case QUERY_syscalls_duration_ns:
 		if (event->custom_counter.begin)
-			query_put_i64(context, kb_syscall_ns(walk->trace->barman, event));
+			query_put_u64(context, kb_syscall_ns(walk->trace->barman, event));
 		break;
 	case QUERY_syscalls_call:
 		query_put_text(context, kb_names_call(walk->file->names, event));

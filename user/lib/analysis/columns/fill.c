@@ -280,7 +280,7 @@ static int put_wakeup(struct kb_columns *columns, const struct kb_walk *walk)
 
 static int put_syscall(struct kb_columns *columns, const struct kb_walk *walk)
 {
-	int64_t took = kb_syscall_ns(kb_trace_barman(columns->trace), &walk->event);
+	uint64_t took = kb_syscall_ns(kb_trace_barman(columns->trace), &walk->event);
 	struct kb_part_table *at = TABLE_OF(columns, syscalls);
 	const struct kb_event *event = &walk->event;
 	const char *name = kb_names_call(columns->names, event);
@@ -289,10 +289,10 @@ static int put_syscall(struct kb_columns *columns, const struct kb_walk *walk)
 		return 0;
 	if (!kb_part_row(columns->part, at))
 		return -ENOMEM;
-	KB_PUT(at, syscalls, at_ns, walk->ns - took);
+	KB_PUT(at, syscalls, at_ns, (int64_t)((uint64_t)walk->ns - took));
 	KB_PUT(at, syscalls, end_ns, walk->ns);
 	KB_PUT(at, syscalls, known, event->custom_counter.begin != 0);
-	KB_PUT(at, syscalls, duration_ns, (uint64_t)took);
+	KB_PUT(at, syscalls, duration_ns, took);
 	KB_PUT(at, syscalls, cpu, event->core);
 	KB_PUT(at, syscalls, tid, event->task_id);
 	KB_PUT_TEXT(columns->part, at, syscalls, call, name ?: "", name ? strlen(name) : 0);

@@ -4,14 +4,13 @@
 #include "analysis/time/syscall.h"
 #include "base/array.h"
 
-int64_t kb_syscall_ns(const struct kb_barman *barman, const struct kb_event *event)
+uint64_t kb_syscall_ns(const struct kb_barman *barman, const struct kb_event *event)
 {
 	uint64_t begin = event->custom_counter.begin;
 
 	if (!begin || begin > event->timestamp)
 		return 0;
-	return (int64_t)((uint64_t)kb_barman_ns(barman, event->timestamp) -
-			 (uint64_t)kb_barman_ns(barman, begin));
+	return (uint64_t)kb_barman_ns(barman, event->timestamp) - (uint64_t)kb_barman_ns(barman, begin);
 }
 
 bool kb_syscall_is_own(const struct kb_names *names, const struct kb_event *event)

@@ -7,7 +7,7 @@
 #include <kbarman/names.h>
 
 /* How long the call @event took, ns; 0 where its begin is not known. */
-int64_t kb_syscall_ns(const struct kb_barman *barman, const struct kb_event *event);
+uint64_t kb_syscall_ns(const struct kb_barman *barman, const struct kb_event *event);
 
 /*
  * Whether @event is a call of a program. The first return of a new task from the call that made it is

@@ -308,7 +308,7 @@ static uint8_t *put_syscall(struct ctf *x, uint8_t *at, const struct kb_event *e
 
 	at = put_text(kb_ctf_put32(at, event->task_id), name, strlen(name), NAME);
 	at = kb_ctf_put32(at, event->custom_counter.id);
-	at = kb_ctf_put64(at, (uint64_t)kb_syscall_ns(x->trace->barman, event));
+	at = kb_ctf_put64(at, kb_syscall_ns(x->trace->barman, event));
 	at = kb_ctf_put64(at, (uint64_t)event->custom_counter.result);
 	for (unsigned int i = 0; i < KB_SYSCALL_ARGUMENTS; i++)
 		at = kb_ctf_put64(at, event->custom_counter.arguments[i]);

@@ -530,7 +530,7 @@ static void name_caller(struct chrome *x, const struct kb_event *event)
 static void write_syscall(struct chrome *x, const struct kb_event *event, int64_t ns)
 {
 	const char *name = kb_names_call(x->trace->names, event);
-	int64_t length = kb_syscall_ns(x->trace->barman, event);
+	uint64_t took = kb_syscall_ns(x->trace->barman, event);
 	bool known = event->custom_counter.begin;
 
 	if (!kb_syscall_is_own(x->trace->names, event))
@@ -538,9 +538,9 @@ static void write_syscall(struct chrome *x, const struct kb_event *event, int64_
 	name_caller(x, event);
 	if (x->no_memory)
 		return;
-	begin_timed(x, known ? "X" : "i", CALLS, event->task_id, (int64_t)((uint64_t)ns - (uint64_t)length));
+	begin_timed(x, known ? "X" : "i", CALLS, event->task_id, (int64_t)((uint64_t)ns - took));
 	if (known)
-		kb_json_fixed(&x->json, "dur", length, 3);
+		kb_json_fixed(&x->json, "dur", (int64_t)took, 3);
 	else
 		kb_json_string(&x->json, "s", "t");
 	kb_json_string(&x->json, "cat", "syscall");
