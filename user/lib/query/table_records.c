@@ -33,18 +33,19 @@ void query_put_object(struct query_walk *walk, struct sqlite3_context *context, 
 	_Static_assert(QUERY_switches_object_name - QUERY_switches_object ==
 		       QUERY_wakeups_object_name - QUERY_wakeups_object, "both have the same columns");
 
-	if (i == QUERY_switches_object - QUERY_switches_object)
+	i += QUERY_switches_object;
+	if (i == QUERY_switches_object)
 		QUERY_PUT_WORD(context, switches, object,
 			       walk->row.has_task ? object->kind : (uint32_t)KB_OBJECT_NONE);
 	if (!walk->row.has_task || object->kind == KB_OBJECT_NONE)
 		return;
-	if (i == QUERY_switches_call - QUERY_switches_object)
+	if (i == QUERY_switches_call)
 		query_put_text(context, kb_names_call(names, walk->event));
-	else if (i == QUERY_switches_object_id - QUERY_switches_object)
+	else if (i == QUERY_switches_object_id)
 		query_put_u64(context, kb_names_object_id(names, walk->event, walk->row.task_id));
-	else if (i == QUERY_switches_object_value - QUERY_switches_object)
+	else if (i == QUERY_switches_object_value)
 		query_put_u64(context, object->value);
-	else if (i == QUERY_switches_object_name - QUERY_switches_object)
+	else if (i == QUERY_switches_object_name)
 		query_put_text(context, kb_names_object(names, walk->event, walk->row.task_id));
 }
 
