@@ -36,8 +36,8 @@ void query_put_object(struct query_walk *walk, struct sqlite3_context *context, 
 	i += QUERY_switches_object;
 	if (i == QUERY_switches_object)
 		QUERY_PUT_WORD(context, switches, object,
-			       walk->row.has_task ? object->kind : (uint32_t)KB_OBJECT_NONE);
-	if (!walk->row.has_task || object->kind == KB_OBJECT_NONE)
+			       object && walk->row.has_task ? object->kind : (uint32_t)KB_OBJECT_NONE);
+	if (!object || !walk->row.has_task || object->kind == KB_OBJECT_NONE)
 		return;
 	if (i == QUERY_switches_call)
 		query_put_text(context, kb_names_call(names, walk->event));

@@ -119,7 +119,7 @@ static kb_always_inline uint8_t state_of(struct kb_columns *columns, int state)
 #define PUT_OBJECT(columns, at, table, event, has_it, task_id)						\
 do {													\
 	const struct kb_object *object_ = kb_event_object(event);					\
-	bool has_ = (has_it) && object_->kind;								\
+	bool has_ = (has_it) && object_ && object_->kind;						\
 	const char *call_ = has_ && WANTED_COLUMN(columns, table, call) ?				\
 			    kb_names_call((columns)->names, event) : NULL;				\
 	const char *name_ = has_ && WANTED_COLUMN(columns, table, object_name) ?			\
