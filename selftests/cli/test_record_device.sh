@@ -569,7 +569,7 @@ links() {
 
 a_path_goes_through_sockets_to_their_peers() {
 	"$PEERS" stop &
-	peers=$!
+	talking=$!
 	"$KBARMAN" record -a --latency -o peers.cap &
 	recorder=$!
 	begun peers.cap || { touch stop; kill $recorder; wait; return 1; }
@@ -580,7 +580,7 @@ a_path_goes_through_sockets_to_their_peers() {
 		sleep 2
 	done
 	touch stop
-	wait $peers || return 1
+	wait $talking || return 1
 	kill -TERM $recorder
 	wait $recorder || return 1
 	is_whole peers.cap && "$KBARMAN" report --critical-path client peers.cap >said || return 1
