@@ -332,9 +332,12 @@ static __always_inline void kbarman_record_wakeup(struct kbarman_ring *ring, u32
 	kbarman_ring_commit_short(ring, &it);
 }
 
+/* Of the time when a call began so many upper bits are not kept. */
+#define KBARMAN_SYSCALL_SHIFT	6
+
 /* A system call that ends, as struct bm_kbarman_syscall has it behind its detail. */
 struct kbarman_syscall {
-	u64 begin;
+	u64 begin;	/* as the record is made: << KBARMAN_SYSCALL_SHIFT; 0: it is not known */
 	s64 result;
 	u64 arguments[3];
 };
@@ -355,8 +358,12 @@ static __always_inline void kbarman_fill_syscall(const struct kbarman_ring *ring
 
 	kbarman_fill_detail(ring, slot, task_and_series, 1, detail);
 	record->syscall = *syscall;
-	/* Another CPU's clock may be ahead by a little. */
-	record->syscall.begin = min(syscall->begin, slot.timestamp);
+	if (syscall->begin) {
+		s64 age = (slot.timestamp << KBARMAN_SYSCALL_SHIFT) - syscall->begin;
+
+		/* Another CPU's clock may be ahead by a little. */
+		record->syscall.begin = slot.timestamp - (age > 0 ? age >> KBARMAN_SYSCALL_SHIFT : 0);
+	}
 }
 
 /* Writes the record where the short way can't. Writes nothing if the ring is not ready. */

@@ -23,33 +23,30 @@
 
 /* A word: the upper bits of the task's number below, and the time above them. */
 #define PLACES		65536
-#define TAG_BITS	6
 #define TAG(task_id)	((task_id) / PLACES)
-#define TAGS		GENMASK(TAG_BITS - 1, 0)
+#define TAGS		GENMASK(KBARMAN_SYSCALL_SHIFT - 1, 0)
 
 static u64 *syscalls_place(const struct kbarman_session *session, u32 task_id)
 {
-	static_assert(PID_MAX_LIMIT <= PLACES << TAG_BITS);
+	static_assert(PID_MAX_LIMIT <= PLACES << KBARMAN_SYSCALL_SHIFT);
 
 	return &session->syscalls[task_id % PLACES];
 }
 
 static void syscalls_note(const struct kbarman_session *session, u32 task_id, u64 begin)
 {
-	WRITE_ONCE(*syscalls_place(session, task_id), begin << TAG_BITS | TAG(task_id));
+	WRITE_ONCE(*syscalls_place(session, task_id), begin << KBARMAN_SYSCALL_SHIFT | TAG(task_id));
 }
 
-/* When the call of @task_id began that ends at @now, or 0. Its place is empty then. */
-static u64 syscalls_take(const struct kbarman_session *session, u32 task_id, u64 now)
+/* When the call of @task_id began, as struct kbarman_syscall has it. Its place is empty then. */
+static u64 syscalls_take(const struct kbarman_session *session, u32 task_id)
 {
-	u64 *place = syscalls_place(session, task_id), word = READ_ONCE(*place), age;
+	u64 *place = syscalls_place(session, task_id), word = READ_ONCE(*place);
 
 	if (!word || (word & TAGS) != TAG(task_id))
 		return 0;
 	WRITE_ONCE(*place, 0);
-	/* Of the time the upper bits are not there. */
-	age = (now << TAG_BITS) - (word & ~(u64)TAGS);
-	return (s64)age < 0 ? now : now - (age >> TAG_BITS);
+	return word & ~(u64)TAGS;
 }
 
 #ifdef CONFIG_HAVE_SYSCALL_TRACEPOINTS
@@ -77,7 +74,7 @@ static notrace void on_sys_exit(void *data, struct pt_regs *regs, long result)
 	here = kbarman_here(data);
 	/* -1: it was a return from a signal. */
 	if (call >= 0 && kbarman_wants(here->session, current->pid)) {
-		syscall.begin = syscalls_take(here->session, current->pid, kbarman_clock());
+		syscall.begin = syscalls_take(here->session, current->pid);
 		for (i = 0; i < ARRAY_SIZE(syscall.arguments); i++)
 			syscall.arguments[i] = kbarman_call_argument(regs, i);
 		kbarman_record_syscall(&here->ring, current->pid, call,
@@ -102,6 +99,12 @@ static void syscalls_detach(struct kbarman_session *session, unsigned int count)
 	kbarman_probes_detach(&syscalls_probes[0], 1, session);
 }
 
+static void syscalls_end(struct kbarman_session *session)
+{
+	kbarman_memory_free(session->syscalls);
+	session->syscalls = NULL;
+}
+
 static int syscalls_start(struct kbarman_session *session)
 {
 	int error;
@@ -117,19 +120,13 @@ static int syscalls_start(struct kbarman_session *session)
 		syscalls_detach(session, 1);
 		kbarman_probes_wait();
 	}
-	kbarman_memory_free(session->syscalls);
+	syscalls_end(session);
 	return error;
 }
 
 static void syscalls_stop(struct kbarman_session *session)
 {
 	syscalls_detach(session, 2);
-}
-
-static void syscalls_end(struct kbarman_session *session)
-{
-	kbarman_memory_free(session->syscalls);
-	session->syscalls = NULL;
 }
 
 const struct kbarman_source kbarman_source_syscalls = {
