@@ -145,6 +145,18 @@ static pid_t begin_program(int go, void (*program)(void))
 	_exit(0);
 }
 
+/* A recording of @task alone, with @flags. */
+static int configure_chosen(int fd, pid_t task, uint32_t flags)
+{
+	struct kbarman_configure chosen = syscalls;
+	uint32_t pid = task;
+
+	chosen.flags = flags;
+	chosen.pids_ptr = (uintptr_t)&pid;
+	chosen.nr_pids = 1;
+	return configure(fd, chosen);
+}
+
 static bool end_program(int go, pid_t program)
 {
 	int status;
@@ -235,15 +247,10 @@ TEST_F(syscalls, calls_are_as_many_as_perf_counts)
 		.config = tracepoint_id("raw_syscalls/sys_exit"), .inherit = 1 };
 	pid_t program = begin_program(self->go[0], many_children);
 	int counter = syscall(SYS_perf_event_open, &attr, program, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	struct kbarman_configure c = syscalls;
-	uint32_t me = program;
 	uint64_t counted = 0;
 
 	ASSERT_LE(0, counter);
-	c.flags = KBARMAN_CONFIGURE_INHERIT;
-	c.pids_ptr = (uintptr_t)&me;
-	c.nr_pids = 1;
-	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, configure_chosen(self->fd, program, KBARMAN_CONFIGURE_INHERIT));
 	ASSERT_EQ(0, start(self->fd));
 	ASSERT_TRUE(end_program(self->go[1], program));
 	ASSERT_EQ(0, stop(self->fd));
@@ -283,19 +290,15 @@ TEST_F(syscalls, who_is_made_by_a_call_did_not_begin_it)
 TEST_F(syscalls, only_calls_of_chosen_tasks_are_recorded)
 {
 	pid_t program = begin_program(self->go[0], known_calls);
-	struct kbarman_configure c = syscalls;
-	uint32_t me = program;
 	size_t i;
 
-	c.pids_ptr = (uintptr_t)&me;
-	c.nr_pids = 1;
-	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, configure_chosen(self->fd, program, 0));
 	ASSERT_EQ(0, start(self->fd));
 	ASSERT_TRUE(end_program(self->go[1], program));
 	ASSERT_EQ(0, stop(self->fd));
 	self->calls = calls_of(self->fd, 0);
 	for (i = 0; i < self->calls.nr; i++)
-		EXPECT_EQ(me, self->calls.all[i].task);
+		EXPECT_EQ((uint32_t)program, self->calls.all[i].task);
 	EXPECT_EQ(ROUNDS, count(&self->calls, SYS_getppid));
 }
 
