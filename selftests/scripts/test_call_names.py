@@ -15,8 +15,8 @@ FIRST_SHARED = 424
 
 def listed(name):
     with open(os.path.join(ROOT, "user/lib/format/call_names.c"), encoding="utf-8") as file:
-        text = re.search(r"\b" + name + r"\[\] =\n(.*?);", file.read(), re.S).group(1)
-    return re.findall(r"([\w-]+)\\0", text)
+        text = re.search(r"\b" + name + r"\[\] = {\n(.*?)\n};", file.read(), re.S).group(1)
+    return re.findall(r'"(\w+)"|NULL', text)
 
 
 def of_headers(compiler):

@@ -61,7 +61,8 @@ struct kb_text kb_names_irq(const struct kb_names *names, uint32_t irq, uint32_t
 
 /*
  * The name of the system call in which the previous task of @event, a task switch, waits; in which the task is
- * that runs at a wakeup; or that @event is itself; NULL: in none, or one that has no name here. It is the same pointer each time, for as long as the library is there.
+ * that runs at a wakeup; or that @event is itself; NULL: in none, or one that has no name here. It is the same
+ * pointer each time, for as long as the library is there.
  */
 const char *kb_names_call(const struct kb_names *names, const struct kb_event *event);
 

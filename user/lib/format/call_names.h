@@ -10,9 +10,12 @@
 bool kb_object_is_outside(const struct kb_object *object);
 
 /*
- * The name of the system call of @object on @machine (uname(2); NULL: not known), the same pointer each time;
- * NULL: it is in none, or that has no name here.
+ * The name of system call @number on @machine (uname(2); NULL: not known), the same pointer each time; NULL: it
+ * has no name here. @compat: of the machine's other kind of programs.
  */
+const char *kb_call_name(const char *machine, bool compat, uint32_t number);
+
+/* The same of the call of @object; NULL also if that is in none. */
 const char *kb_object_call_name(const char *machine, const struct kb_object *object);
 
 /* What @event, a task switch or a value, has of an object: KB_OBJECT_NONE if it has none. NULL: it is neither. */

@@ -342,16 +342,18 @@ struct kb_text kb_names_irq(const struct kb_names *names, uint32_t irq, uint32_t
 	return kb_irq_names_find(&names->irqs, irq, behind);
 }
 
+const char *kb_names_numbered_call(const struct kb_names *names, bool compat, uint32_t number)
+{
+	return kb_call_name(names->machine, compat, number);
+}
+
 const char *kb_names_call(const struct kb_names *names, const struct kb_event *event)
 {
 	const struct kb_object *object = kb_event_object(event);
-	struct kb_object call = { .kind = KB_OBJECT_CALL };
 
-	if (object && event->type == KB_EVENT_CUSTOM_COUNTER && event->custom_counter.what == KB_WHAT_SYSCALL) {
-		call.call = (uint16_t)event->custom_counter.id;
-		call.flags = event->custom_counter.cpu & KB_SYSCALL_COMPAT ? KB_OBJECT_COMPAT : 0;
-		object = event->custom_counter.id <= UINT16_MAX ? &call : NULL;
-	}
+	if (object && event->type == KB_EVENT_CUSTOM_COUNTER && event->custom_counter.what == KB_WHAT_SYSCALL)
+		return kb_names_numbered_call(names, event->custom_counter.cpu & KB_SYSCALL_COMPAT,
+					      event->custom_counter.id);
 	return object ? kb_object_call_name(names->machine, object) : NULL;
 }
 

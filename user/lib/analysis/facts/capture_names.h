@@ -20,6 +20,9 @@ int kb_names_create(struct kb_names **out, const struct kb_barman *barman,
 		    const struct kb_tasks *tasks, struct kb_error *err);
 void kb_names_destroy(struct kb_names *names);
 
+/* kb_names_call() of call @number; @compat: of the machine's other kind of programs. */
+const char *kb_names_numbered_call(const struct kb_names *names, bool compat, uint32_t number);
+
 #define KB_SHORT_NAME	16	/* bytes; names of Linux tasks have at most 15 */
 
 struct kb_task_name {

@@ -3,8 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include <kbarman/names.h>
-
+#include "analysis/facts/capture_names.h"
 #include "analysis/time/origin.h"
 
 static void name_irq(struct kb_trace *trace, const struct kb_origin *origin, char *name, size_t size)
@@ -57,12 +56,8 @@ char *kb_origin_name(struct kb_trace *trace, const struct kb_origin *origin, uin
 const char *kb_origin_call(struct kb_trace *trace, const struct kb_origin *origin)
 {
 	const struct kb_names *names = origin->call ? kb_trace_names(trace, NULL) : NULL;
-	const struct kb_event by = {
-		.type = KB_EVENT_TASK_SWITCH,
-		.task_switch.object = { .kind = KB_OBJECT_CALL, .call = (uint16_t)(origin->call - 1) },
-	};
 
-	return names ? kb_names_call(names, &by) : NULL;
+	return names ? kb_names_numbered_call(names, false, (uint32_t)origin->call - 1) : NULL;
 }
 
 const char *kb_origin_kind(enum kb_tile_kind kind)
