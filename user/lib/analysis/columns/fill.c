@@ -115,23 +115,32 @@ static kb_always_inline uint8_t state_of(struct kb_columns *columns, int state)
 	return *known - 1;
 }
 
-/* What switches and wakeups say of an object, of task @task_id; not @has: of nobody, so nothing. */
-#define PUT_OBJECT(columns, at, table, event, has_it, task_id)						\
-do {													\
-	const struct kb_object *object_ = kb_event_object(event);					\
-	bool has_ = (has_it) && object_ && object_->kind;						\
-	const char *call_ = has_ && WANTED_COLUMN(columns, table, call) ?				\
-			    kb_names_call((columns)->names, event) : NULL;				\
-	const char *name_ = has_ && WANTED_COLUMN(columns, table, object_name) ?			\
-			    kb_names_object((columns)->names, event, task_id) : NULL;			\
-													\
-	KB_PUT(at, table, object, has_ ? word(object_->kind, KB_WORDS_OBJECT) : 0);			\
-	KB_PUT_TEXT((columns)->part, at, table, call, call_ ?: "", call_ ? strlen(call_) : 0);		\
-	KB_PUT(at, table, object_id, has_ && WANTED_COLUMN(columns, table, object_id) ?			\
-	       kb_names_object_id((columns)->names, event, task_id) : 0);				\
-	KB_PUT(at, table, object_value, has_ ? object_->value : 0);					\
-	KB_PUT_TEXT((columns)->part, at, table, object_name, name_ ?: "", name_ ? strlen(name_) : 0);	\
-} while (0)
+static void put_name(struct kb_columns *columns, struct kb_part_table *at, unsigned int column, const char *name)
+{
+	kb_columns_part_text(columns->part, at, column, name ?: "", name ? strlen(name) : 0);
+}
+
+/*
+ * What @event, a switch or a wakeup, says of an object of task @task_id; not @has: of nobody, so nothing.
+ * @first: the first of its columns, which follow each other in both tables.
+ */
+static kb_always_inline void put_object(struct kb_columns *columns, struct kb_part_table *at, unsigned int first,
+					const struct kb_event *event, bool has, uint32_t task_id)
+{
+	enum { OBJECT, CALL, ID, VALUE, NAME };
+	const struct kb_part_column *column = &at->columns[first];
+	const struct kb_object *object = kb_event_object(event);
+
+	has = has && object->kind;
+	KB_PUT_AT(at, first + OBJECT, kb_type_switches_object, has ? word(object->kind, KB_WORDS_OBJECT) : 0);
+	put_name(columns, at, first + CALL,
+		 has && column[CALL].wanted ? kb_names_call(columns->names, event) : NULL);
+	KB_PUT_AT(at, first + ID, kb_type_switches_object_id,
+		  has && column[ID].wanted ? kb_names_object_id(columns->names, event, task_id) : 0);
+	KB_PUT_AT(at, first + VALUE, kb_type_switches_object_value, has ? object->value : 0);
+	put_name(columns, at, first + NAME,
+		 has && column[NAME].wanted ? kb_names_object(columns->names, event, task_id) : NULL);
+}
 
 static kb_always_inline int put_switch(struct kb_columns *columns, const struct kb_walk *walk)
 {
@@ -152,7 +161,7 @@ static kb_always_inline int put_switch(struct kb_columns *columns, const struct 
 	if (WANTED_COLUMN(columns, switches, state))
 		KB_PUT(at, switches, state, state_of(columns, state));
 	KB_PUT(at, switches, prev_state, state);
-	PUT_OBJECT(columns, at, switches, &walk->event, walk->known, walk->running);
+	put_object(columns, at, KB_AT_switches_object, event, walk->known, walk->running);
 	chain = kb_part_room(columns->part, at, KB_AT_switches_stack, event->task_switch.nr_chain);
 	if (chain && event->task_switch.nr_chain)
 		memcpy(chain, event->task_switch.chain,
@@ -274,7 +283,7 @@ static int put_wakeup(struct kb_columns *columns, const struct kb_walk *walk)
 	KB_PUT(at, wakeups, context, word(event->custom_counter.context, KB_WORDS_CONTEXT));
 	KB_PUT(at, wakeups, woken_cpu, event->custom_counter.cpu);
 	KB_PUT(at, wakeups, new, event->custom_counter.what == KB_WHAT_WAKING_NEW);
-	PUT_OBJECT(columns, at, wakeups, event, true, event->task_id);
+	put_object(columns, at, KB_AT_wakeups_object, event, true, event->task_id);
 	return 0;
 }
 
@@ -283,7 +292,6 @@ static int put_syscall(struct kb_columns *columns, const struct kb_walk *walk)
 	uint64_t took = kb_syscall_ns(kb_trace_barman(columns->trace), &walk->event);
 	struct kb_part_table *at = TABLE_OF(columns, syscalls);
 	const struct kb_event *event = &walk->event;
-	const char *name = kb_names_call(columns->names, event);
 
 	if (!kb_syscall_is_own(columns->names, event))
 		return 0;
@@ -295,7 +303,8 @@ static int put_syscall(struct kb_columns *columns, const struct kb_walk *walk)
 	KB_PUT(at, syscalls, duration_ns, took);
 	KB_PUT(at, syscalls, cpu, event->core);
 	KB_PUT(at, syscalls, tid, event->task_id);
-	KB_PUT_TEXT(columns->part, at, syscalls, call, name ?: "", name ? strlen(name) : 0);
+	put_name(columns, at, KB_AT_syscalls_call,
+		 WANTED_COLUMN(columns, syscalls, call) ? kb_names_call(columns->names, event) : NULL);
 	KB_PUT(at, syscalls, number, event->custom_counter.id);
 	KB_PUT(at, syscalls, compat, event->custom_counter.cpu & KB_SYSCALL_COMPAT);
 	KB_PUT(at, syscalls, result, event->custom_counter.result);

@@ -56,12 +56,15 @@ static kb_always_inline bool kb_part_row(struct kb_columns_part *part, struct kb
 
 /* Set a number of the row that was begun last, in the table at @part_table, if it is wanted. */
 #define KB_PUT(part_table, table, column, value)						\
+	KB_PUT_AT(part_table, KB_AT_##table##_##column, kb_type_##table##_##column, value)
+
+/* The same by the number of the column. */
+#define KB_PUT_AT(part_table, at, type, value)							\
 do {												\
-	kb_type_##table##_##column *values_ =							\
-		(part_table)->columns[KB_AT_##table##_##column].values;				\
+	type *values_ = (part_table)->columns[at].values;					\
 												\
 	if (values_)										\
-		values_[(part_table)->nr - 1] = (kb_type_##table##_##column)(value);		\
+		values_[(part_table)->nr - 1] = (type)(value);					\
 } while (0)
 
 /* Make room for @nr more values of a list or a text. False and `failed` without memory. */
