@@ -9,6 +9,7 @@
 
 #include <kbarman/out.h>
 
+#include "analysis/facts/sources.h"
 #include "analysis/time/origin.h"
 #include "base/text/json.h"
 #include "cli/base/cli.h"
@@ -451,28 +452,18 @@ static int print_text(const struct latency *latency)
 
 /* ---- both ---- */
 
-static bool has_source(const struct latency *latency, const char *name)
-{
-	const char *sources = kb_barman_fact(kb_trace_barman(latency->trace), "sources");
-	size_t length = strlen(name);
-
-	for (; sources && *sources; sources += strcspn(sources, ","), sources += *sources == ',')
-		if (strcspn(sources, ",") == length && memcmp(sources, name, length) == 0)
-			return true;
-	return false;
-}
-
 /* Says what the capture lacks for its reports. Returns CLI_OK or CLI_IMPOSSIBLE. */
 static int check_sources(const struct latency *latency)
 {
+	const struct kb_barman *barman = kb_trace_barman(latency->trace);
 	const uint64_t *whats = latency->got->whats;
 	const char *path = latency->report->path;
 
-	if (latency->report->latency && !has_source(latency, "wake") &&
+	if (latency->report->latency && !kb_has_source(barman, "wake") &&
 	    !whats[KB_WHAT_WAKING] && !whats[KB_WHAT_WAKING_NEW])
 		return cli_fail("%s has no wakeups: record with 'kbarman record --latency'", path);
-	if (latency->report->irq && !has_source(latency, "irq") &&
-	    !has_source(latency, "softirq") && !whats[KB_WHAT_IRQ_ENTRY] && !whats[KB_WHAT_IPI_ENTRY] && !whats[KB_WHAT_SOFTIRQ_ENTRY])
+	if (latency->report->irq && !kb_has_source(barman, "irq") &&
+	    !kb_has_source(barman, "softirq") && !whats[KB_WHAT_IRQ_ENTRY] && !whats[KB_WHAT_IPI_ENTRY] && !whats[KB_WHAT_SOFTIRQ_ENTRY])
 		return cli_fail("%s has no interrupts and no softirqs: record with 'kbarman record "
 				"--latency'", path);
 	return CLI_OK;

@@ -8,6 +8,7 @@
 #include <kbarman/syscalls.h>
 
 #include "analysis/facts/name_ids.h"
+#include "analysis/facts/sources.h"
 #include "analysis/time/histogram.h"
 #include "analysis/time/syscall.h"
 #include "analysis/trace/wanted.h"
@@ -88,12 +89,11 @@ static int read_all(struct syscalls *syscalls, struct kb_error *err)
 static int prepare(struct syscalls *syscalls, struct kb_error *err)
 {
 	const struct kb_tasks *tasks = kb_trace_tasks(syscalls->trace, err);
-	const char *sources = kb_barman_fact(kb_trace_barman(syscalls->trace), "sources");
 
 	syscalls->names = tasks ? kb_trace_names(syscalls->trace, err) : NULL;
 	if (!syscalls->names)
 		return -ENOMEM;
-	syscalls->shown.recorded = sources && strstr(sources, "syscalls");
+	syscalls->shown.recorded = kb_has_source(kb_trace_barman(syscalls->trace), "syscalls");
 	kb_name_ids_init(&syscalls->comms, tasks);
 	return kb_trace_rewind(syscalls->trace, err) ?:
 	       kb_wanted_init(&syscalls->wanted, syscalls->trace, syscalls->how.filter, err);

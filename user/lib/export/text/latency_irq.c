@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/facts/sources.h"
 #include "base/percent.h"
 #include "export/text/latency_parts.h"
 
@@ -143,14 +144,6 @@ static void put_halts_paid(const struct latency_text *text, const struct kb_halt
 	}
 }
 
-/* Would the capture say which states did not pay? */
-static bool has_misses(const struct latency_text *text)
-{
-	const char *sources = kb_barman_fact(text->put.barman, "sources");
-
-	return sources && strstr(sources, "freq");
-}
-
 /* Why does a capture that would have them have no misses? Linux tells of them from 6.1 on. */
 static const char *why_no_misses(const struct latency_text *text)
 {
@@ -224,7 +217,7 @@ void latency_put_halts(const struct latency_text *text)
 	}
 	text_put_chosen(&text->put, "Halts, and what ended them (times in us)", true);
 	if (!text->got->whats[KB_WHAT_IDLE_MISS])
-		text_printf(&text->put, "# %s\n#\n", has_misses(text) ? why_no_misses(text) :
+		text_printf(&text->put, "# %s\n#\n", kb_has_source(text->put.barman, "freq") ? why_no_misses(text) :
 			    "The capture does not say which states were too deep or not deep enough.");
 	text_printf(&text->put, "#     CPU    State          Halts        Mean  Too deep"
 		    "        Mean  Too shallow        Mean  Name\n#\n");
