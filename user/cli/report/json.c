@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include <kbarman/out.h>
 
@@ -514,17 +513,4 @@ void report_put_json(const struct report *report, struct kb_out *out)
 			put_cpu(report, &json, i, &report->got->cpus[i]);
 	put_losses(report, &json);
 	put_stops(report, &json);
-}
-
-int report_print_json(const struct report *report)
-{
-	struct kb_out *out;
-	int ret = kb_out_fd(&out, STDOUT_FILENO);
-
-	if (ret)
-		return ret;
-	report_put_json(report, out);
-	ret = kb_out_flush(out);
-	kb_out_destroy(out);
-	return ret;
 }

@@ -4,16 +4,11 @@
  * The JSON is complete and ignores the percent limit.
  */
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <kbarman/out.h>
 
 #include "analysis/facts/sources.h"
 #include "analysis/time/origin.h"
 #include "base/text/json.h"
 #include "cli/base/cli.h"
-#include "cli/base/sandbox.h"
 #include "cli/report/print.h"
 
 struct latency {
@@ -413,107 +408,45 @@ void report_put_latency(const struct report *report, const struct kb_latency *go
 		put_interrupts(&latency);
 }
 
-static int print_json(const struct latency *latency)
-{
-	struct kb_out *out;
-	int ret = kb_out_fd(&out, STDOUT_FILENO);
-
-	if (ret)
-		return ret;
-	report_put_latency(latency->report, latency->got, latency->trace, out);
-	ret = kb_out_flush(out);
-	kb_out_destroy(out);
-	return ret;
-}
-
-/* ---- text ---- */
-
-static int print_text(const struct latency *latency)
-{
-	const struct report *report = latency->report;
-	const struct kb_latency_text_options how = {
-		.size = sizeof(how),
-		.capture = report->path,
-		.filter = report->filters.text,
-		.waits = report->latency,
-		.interrupts = report->irq,
-		.percent_limit = report->text.has_percent_limit ? report->text.percent_limit
-								: PERCENT_LIMIT,
-	};
-	struct kb_out *out;
-	int ret = kb_out_fd(&out, STDOUT_FILENO);
-
-	if (ret)
-		return ret;
-	ret = kb_latency_text(latency->got, latency->trace, &how, out, NULL);
-	kb_out_destroy(out);
-	return ret;
-}
-
-/* ---- both ---- */
-
 /* Says what the capture lacks for its reports. Returns CLI_OK or CLI_IMPOSSIBLE. */
-static int check_sources(const struct latency *latency)
+static int check_sources(const struct report *report, const struct kb_latency *got)
 {
-	const struct kb_barman *barman = kb_trace_barman(latency->trace);
-	const uint64_t *whats = latency->got->whats;
-	const char *path = latency->report->path;
+	const struct kb_barman *barman = kb_trace_barman(report->trace);
+	const uint64_t *whats = got->whats;
 
-	if (latency->report->latency && !kb_has_source(barman, "wake") &&
+	if (report->latency && !kb_has_source(barman, "wake") &&
 	    !whats[KB_WHAT_WAKING] && !whats[KB_WHAT_WAKING_NEW])
-		return cli_fail("%s has no wakeups: record with 'kbarman record --latency'", path);
-	if (latency->report->irq && !kb_has_source(barman, "irq") &&
+		return cli_fail("%s has no wakeups: record with 'kbarman record --latency'", report->path);
+	if (report->irq && !kb_has_source(barman, "irq") &&
 	    !kb_has_source(barman, "softirq") && !whats[KB_WHAT_IRQ_ENTRY] && !whats[KB_WHAT_IPI_ENTRY] && !whats[KB_WHAT_SOFTIRQ_ENTRY])
 		return cli_fail("%s has no interrupts and no softirqs: record with 'kbarman record "
-				"--latency'", path);
+				"--latency'", report->path);
 	return CLI_OK;
-}
-
-static int open_latency(struct latency *latency)
-{
-	const struct report *report = latency->report;
-	const struct kb_trace_options options = {
-		.size = sizeof(options), .symbols = &report->symbols,
-	};
-	const struct kb_latency_options how = {
-		.size = sizeof(how), .filter = report->how.filter,
-	};
-	struct kb_error err = { 0 };
-	int ret;
-
-	cli_progress(NULL, false);
-	cli_sandbox_reading(report->path);
-	if (kb_trace_open(&latency->trace, report->path, &options, &err))
-		return cli_fail_error(&err);
-	if (filters_check(&report->filters, latency->trace, report->path))
-		return CLI_IMPOSSIBLE;
-	ret = kb_latency_create(&latency->got, latency->trace, &how, &err);
-	cli_progress_end();
-	if (ret < 0)
-		return cli_fail_error(&err);
-	if (ret)
-		cli_warn("%s", kb_error_text(&err));
-	return check_sources(latency);
-}
-
-static int print(struct latency *latency, bool json)
-{
-	int ret = json ? print_json(latency) : print_text(latency);
-
-	if (ret)
-		return cli_fail("can't write standard output: %s", strerror(-ret));
-	return latency->got->damaged ? CLI_DAMAGED : CLI_OK;
 }
 
 int report_latency(struct report *report, bool json)
 {
-	struct latency latency = { .report = report };
-	int status = open_latency(&latency);
+	const struct kb_latency_options how = { .size = sizeof(how), .filter = report->how.filter };
+	const struct kb_latency_text_options text = {
+		.size = sizeof(text), .capture = report->path, .filter = report->filters.text,
+		.waits = report->latency, .interrupts = report->irq,
+		.percent_limit = report->text.percent_limit,
+	};
+	const struct kb_latency *got = NULL;
+	struct kb_error err = { 0 };
+	int ret = report_begin(report) ?:
+		  report_take(kb_latency_create(&got, report->trace, &how, &err), &err);
 
-	cli_progress_end();
-	if (!status)
-		status = print(&latency, json);
-	kb_latency_destroy(latency.got);
-	kb_trace_close(latency.trace);
-	return status;
+	if (ret)
+		return ret;
+	ret = check_sources(report, got);
+	if (!ret) {
+		if (json)
+			report_put_latency(report, got, report->trace, report->out);
+		else
+			ret = kb_latency_text(got, report->trace, &text, report->out, NULL);
+		ret = report_end(report, ret, got->damaged);
+	}
+	kb_latency_destroy(got);
+	return ret;
 }

@@ -29,14 +29,13 @@ struct report {
 	const char *critical_path;	/* of which task or marks this report instead; NULL: none */
 
 	struct kb_trace *trace;
+	struct kb_out *out;		/* standard output */
 	const struct kb_report *got;
 	const struct kb_barman *barman;
 	const struct kb_header *header;
 	const struct kb_tasks *tasks;
 	const struct kb_names *names;
 };
-
-#define PERCENT_LIMIT	0.5	/* default of --percent-limit in these reports */
 
 /* Prints the reports of latencies and interrupts. Returns an exit status. */
 int report_latency(struct report *report, bool json);
@@ -47,8 +46,14 @@ int report_waits(struct report *report, bool json);
 /* Prints the system calls. Returns an exit status. */
 int report_syscalls(struct report *report, bool json);
 
-/* Opens the capture, and checks what was asked for. Returns 0 or an exit status. */
+/* Opens the capture and the output, and checks what was asked for. Returns 0 or an exit status. */
 int report_begin(struct report *report);
+
+/* The library has made the report, or not: @made is what it returned. Returns 0 or an exit status. */
+int report_take(int made, const struct kb_error *err);
+
+/* The report is written; @written is 0 or a negative errno. Returns an exit status. */
+int report_end(const struct report *report, int written, bool damaged);
 
 struct kb_waits;
 struct kb_syscalls;
@@ -72,8 +77,4 @@ int report_path(struct report *report, bool json);
 void report_put_json(const struct report *report, struct kb_out *out);
 void report_put_latency(const struct report *report, const struct kb_latency *got,
 			struct kb_trace *trace, struct kb_out *out);
-
-/* Prints the report as JSON. Returns 0, or the negative errno of a write error. */
-int report_print_json(const struct report *report);
-
 #endif

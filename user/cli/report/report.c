@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <kbarman/out.h>
 
@@ -15,6 +14,8 @@
 #include "cli/base/cli.h"
 #include "cli/base/symbols.h"
 #include "cli/report/print.h"
+
+#define PERCENT_LIMIT	0.5	/* default of --percent-limit in reports of their own */
 
 enum {
 	OPTION_CHILDREN = 256, OPTION_PERCENT,
@@ -119,16 +120,11 @@ static bool parse_percent(const char *text, double *percent)
 static int open_report(struct report *report)
 {
 	struct kb_error err = { 0 };
-	int ret = report_begin(report);
+	int ret = report_begin(report) ?:
+		  report_take(kb_report_create(&report->got, report->trace, &report->how, &err), &err);
 
 	if (ret)
 		return ret;
-	ret = kb_report_create(&report->got, report->trace, &report->how, &err);
-	if (ret < 0)
-		return cli_fail_error(&err);
-	if (ret)
-		cli_warn("%s", kb_error_text(&err));
-	cli_progress_end();
 	/* The report has asked for these, so they are there. */
 	report->barman = kb_trace_barman(report->trace);
 	report->header = kb_trace_header(report->trace);
@@ -246,6 +242,7 @@ static void close_report(struct report *report)
 {
 	kb_report_destroy(report->got);
 	kb_trace_close(report->trace);
+	kb_out_destroy(report->out);
 	filters_release(&report->filters);
 }
 
@@ -258,17 +255,10 @@ static void complain(void *context, const char *sentence)
 /* Returns 0, or the negative errno of a write error. */
 static int print_text(struct report *report)
 {
-	struct kb_out *out;
-	int ret = kb_out_fd(&out, STDOUT_FILENO);
-
-	if (ret)
-		return ret;
 	report->text.capture = report->path;
 	report->text.filter = report->filters.text;
 	report->text.colors = cli_color(stdout);
-	ret = kb_report_text(report->got, &report->text, out, NULL);
-	kb_out_destroy(out);
-	return ret;
+	return kb_report_text(report->got, &report->text, report->out, NULL);
 }
 
 static int run(struct report *report, bool json)
@@ -283,17 +273,17 @@ static int run(struct report *report, bool json)
 		return report_waits(report, json);
 	if (report->syscalls)
 		return report_syscalls(report, json);
-	ret = open_report(report);
-	cli_progress_end();
-	if (!ret)
-		ret = choose_metrics(report);
+	ret = open_report(report) ?: choose_metrics(report);
 	if (ret)
 		return ret;
-	ret = json ? report_print_json(report) : print_text(report);
-	if (ret)
-		return cli_fail("can't write standard output: %s", strerror(-ret));
-	kb_symbolizer_complaints(kb_trace_symbolizer(report->trace, NULL), complain, NULL);
-	return report->got->damaged ? CLI_DAMAGED : CLI_OK;
+	if (json)
+		report_put_json(report, report->out);
+	else
+		ret = print_text(report);
+	ret = report_end(report, ret, report->got->damaged);
+	if (ret != CLI_IMPOSSIBLE)
+		kb_symbolizer_complaints(kb_trace_symbolizer(report->trace, NULL), complain, NULL);
+	return ret;
 }
 
 int cmd_report(int argc, char **argv)
@@ -303,6 +293,7 @@ int cmd_report(int argc, char **argv)
 		.symbols.size = sizeof(report.symbols),
 		.how.sort = KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL,
 		.text.size = sizeof(report.text),
+		.text.percent_limit = PERCENT_LIMIT,
 	};
 	bool json = false, lines = false;
 	int option, status;

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* kbarman report --syscalls: the system calls. The JSON is complete. */
-#include <string.h>
-#include <unistd.h>
-
-#include <kbarman/out.h>
 #include <kbarman/report_text.h>
 
 #include "base/text/json.h"
@@ -42,48 +38,28 @@ void report_put_syscalls(const struct kb_syscalls *syscalls, struct kb_out *out)
 		put_row(&json, &syscalls->rows[i]);
 }
 
-static int print(const struct report *report, const struct kb_syscalls *syscalls, bool json)
-{
-	const struct kb_syscalls_text_options how = {
-		.size = sizeof(how),
-		.capture = report->path,
-		.filter = report->filters.text,
-		.percent_limit = report->text.has_percent_limit ? report->text.percent_limit :
-				 PERCENT_LIMIT,
-	};
-	struct kb_out *out;
-	int ret = kb_out_fd(&out, STDOUT_FILENO);
-
-	if (ret)
-		return ret;
-	if (json)
-		report_put_syscalls(syscalls, out);
-	ret = json ? kb_out_flush(out) : kb_syscalls_text(syscalls, report->trace, &how, out, NULL);
-	kb_out_destroy(out);
-	return ret;
-}
-
 int report_syscalls(struct report *report, bool json)
 {
 	const struct kb_syscalls_options how = { .size = sizeof(how), .filter = report->how.filter };
-	const struct kb_syscalls *syscalls;
+	const struct kb_syscalls_text_options text = {
+		.size = sizeof(text), .capture = report->path, .filter = report->filters.text,
+		.percent_limit = report->text.percent_limit,
+	};
+	const struct kb_syscalls *syscalls = NULL;
 	struct kb_error err = { 0 };
-	int ret = report_begin(report);
+	int ret = report_begin(report) ?:
+		  report_take(kb_syscalls_create(&syscalls, report->trace, &how, &err), &err);
 
 	if (ret)
 		return ret;
-	ret = kb_syscalls_create(&syscalls, report->trace, &how, &err);
-	cli_progress_end();
-	if (ret < 0)
-		return cli_fail_error(&err);
-	if (ret)
-		cli_warn("%s", kb_error_text(&err));
 	if (!syscalls->recorded && !syscalls->count) {
 		ret = cli_fail("%s has no system calls: record with 'kbarman record --sources syscalls'", report->path);
 	} else {
-		ret = print(report, syscalls, json);
-		ret = ret ? cli_fail("can't write standard output: %s", strerror(-ret)) :
-		      syscalls->damaged ? CLI_DAMAGED : CLI_OK;
+		if (json)
+			report_put_syscalls(syscalls, report->out);
+		else
+			ret = kb_syscalls_text(syscalls, report->trace, &text, report->out, NULL);
+		ret = report_end(report, ret, syscalls->damaged);
 	}
 	kb_syscalls_destroy(syscalls);
 	return ret;

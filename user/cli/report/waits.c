@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* kbarman report --waits: what tasks waited for. The JSON is complete. */
-#include <string.h>
-#include <unistd.h>
-
 #include <kbarman/event.h>
-#include <kbarman/out.h>
 #include <kbarman/report_text.h>
 
 #include "base/text/json.h"
@@ -58,58 +54,25 @@ void report_put_waits(const struct kb_waits *waits, struct kb_trace *trace, stru
 		put_row(&json, trace, &waits->rows[i]);
 }
 
-static int print_json(const struct kb_waits *waits, struct kb_trace *trace)
-{
-	struct kb_out *out;
-	int ret = kb_out_fd(&out, STDOUT_FILENO);
-
-	if (ret)
-		return ret;
-	report_put_waits(waits, trace, out);
-	ret = kb_out_flush(out);
-	kb_out_destroy(out);
-	return ret;
-}
-
-static int print_text(const struct report *report, const struct kb_waits *waits)
-{
-	const struct kb_waits_text_options how = {
-		.size = sizeof(how),
-		.capture = report->path,
-		.filter = report->filters.text,
-		.percent_limit = report->text.has_percent_limit ? report->text.percent_limit :
-				 PERCENT_LIMIT,
-	};
-	struct kb_out *out;
-	int ret = kb_out_fd(&out, STDOUT_FILENO);
-
-	if (ret)
-		return ret;
-	ret = kb_waits_text(waits, report->trace, &how, out, NULL);
-	kb_out_destroy(out);
-	return ret;
-}
-
 int report_waits(struct report *report, bool json)
 {
 	const struct kb_waits_options how = { .size = sizeof(how), .filter = report->how.filter };
-	const struct kb_waits *waits;
+	const struct kb_waits_text_options text = {
+		.size = sizeof(text), .capture = report->path, .filter = report->filters.text,
+		.percent_limit = report->text.percent_limit,
+	};
+	const struct kb_waits *waits = NULL;
 	struct kb_error err = { 0 };
-	int ret = report_begin(report);
+	int ret = report_begin(report) ?:
+		  report_take(kb_waits_create(&waits, report->trace, &how, &err), &err);
 
 	if (ret)
 		return ret;
-	ret = kb_waits_create(&waits, report->trace, &how, &err);
-	cli_progress_end();
-	if (ret < 0)
-		return cli_fail_error(&err);
-	if (ret)
-		cli_warn("%s", kb_error_text(&err));
-	ret = json ? print_json(waits, report->trace) : print_text(report, waits);
-	if (ret)
-		ret = cli_fail("can't write standard output: %s", strerror(-ret));
+	if (json)
+		report_put_waits(waits, report->trace, report->out);
 	else
-		ret = waits->damaged ? CLI_DAMAGED : CLI_OK;
+		ret = kb_waits_text(waits, report->trace, &text, report->out, NULL);
+	ret = report_end(report, ret, waits->damaged);
 	kb_waits_destroy(waits);
 	return ret;
 }
