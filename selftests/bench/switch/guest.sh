@@ -5,8 +5,8 @@
 #
 #	guest.sh count [-k] WORKLOADS USUAL TRACER...
 #		workloads that switch tasks, with each tracer; those of USUAL with those that
-#		record what is usual with them, or wakeups; tracers that take samples have a workload of
-#		their own
+#		record what is usual with them, or wakeups; tracers that take samples, and those of
+#		system calls, have a workload of their own
 #	guest.sh record TIMES
 #		one of them, recorded by all, for decoding
 #	guest.sh recordings TRACER...
@@ -18,7 +18,7 @@
 #
 # Prints, a line each:
 #
-#	count TRACER WORKLOAD NUMBER	of switches or samples, in the order in which the plugin
+#	count TRACER WORKLOAD NUMBER	of switches, samples or calls, in the order in which the plugin
 #					counts sections
 #	bytes TRACER NUMBER BYTES	what a tracer wrote of how many switches or samples
 #	lost TRACER NUMBER		how many records the tracer says it has lost
@@ -109,14 +109,15 @@ lttng_daemon() {
 	lttng_begin lttng
 }
 
-# lttng_session EVENTS SUBBUFFER CREATE-OPTION...
+# lttng_session EVENTS SUBBUFFER CREATE-OPTION...: EVENTS are words, which no file here matches
+# shellcheck disable=SC2086
 lttng_session() {
 	events=$1 subbuffer=$2
 	shift 2
 	lttng_daemon &&
 	lttng create bench "$@" &&
 	lttng enable-channel --kernel --subbuf-size="$subbuffer" --num-subbuf=4 bench &&
-	lttng enable-event --kernel --channel=bench "$events" &&
+	lttng enable-event --kernel --channel=bench $events &&
 	lttng start
 } >why 2>&1
 lttng_on() { lttng_session sched_switch 1M --snapshot --output="$PWD/snapshot" || { cat why; false; }; }
@@ -161,6 +162,29 @@ perf_wake_off() { perf_off; }
 
 lttng_wake_on() { lttng_session sched_waking 1M --snapshot --output="$PWD/snapshot" || { cat why; false; }; }
 lttng_wake_off() { lttng_off; }
+
+# ---- and of system calls alone
+
+off_syscall_on() { :; }
+off_syscall_off() { :; }
+
+empty_syscall_on() { insmod empty_probe.ko syscalls=1 2>&1; }
+empty_syscall_off() { rmmod empty_probe; }
+
+kbarman_syscall_on() { hold ./hold_kbarman syscalls; }
+kbarman_syscall_off() { release kbarman_syscall; }
+
+bpf_ringbuf_syscall_on() { hold ./hold_bpf syscalls; }
+bpf_ringbuf_syscall_off() { release bpf_ringbuf_syscall; }
+
+ftrace_syscall_on() { ftrace raw_syscalls 4096; }
+ftrace_syscall_off() { ftrace_off; }
+
+perf_syscall_on() { perf_hold raw_syscalls:sys_enter,raw_syscalls:sys_exit; }
+perf_syscall_off() { perf_off; }
+
+lttng_syscall_on() { lttng_session '--syscall --all' 1M --snapshot --output="$PWD/snapshot" || { cat why; false; }; }
+lttng_syscall_off() { lttng_off; }
 
 # ---- samples by a clock: plain, and with call chains of each kind
 
@@ -219,6 +243,7 @@ wait_call() { ./measure wait-call 30000; }
 wait_pipe() { ./measure wait-pipe 30000; }
 wait_socket() { ./measure wait-socket 30000; }
 wait_futex() { ./measure wait-futex 30000; }
+syscall() { ./measure syscall 60000; }
 pipe() { ./measure run root perf bench -f simple sched pipe -l 60000 | tail -n 1; }
 pipe_warm() { ./measure warm root perf bench -f simple sched pipe -l 50000; }
 # With so little room in a socket a writer soon waits for its reader.
@@ -254,6 +279,7 @@ count() {
 	# what they leave warm is warm for all
 	with=
 	case " $workloads $*" in *' sample '*) ;; *_sample*) with=sample ;; esac
+	case " $workloads $*" in *' syscall '*) ;; *_syscall*) with="$with syscall" ;; esac
 	for workload in $workloads $with; do
 		echo "count warm_up $workload $($workload)"
 	done
@@ -268,6 +294,7 @@ count() {
 		case $tracer in
 		*_sample*) these=sample ;;
 		*_object) these=${keep:+$workloads} these=${these:-yield wait_call wait_pipe wait_socket wait_futex} ;;
+		*_syscall) these=syscall ;;
 		*_usual | *_wake) these=$usual_workloads ;;
 		*) these=$workloads ;;
 		esac

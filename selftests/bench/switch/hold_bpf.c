@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
  * Keeps a BPF program on the switch of tasks, or on their wakeup, that writes a record into a BPF
- * ring buffer:
+ * ring buffer; or two on system calls, the second of which does so:
  *
- *	hold_bpf [waking]
+ *	hold_bpf [waking | syscalls]
  *		until standard input ends; then prints the records and the bytes in the ring
  *	hold_bpf record FILE COMMAND...
  *		of switches, until the command ends, and writes the records to a file meanwhile;
  *		prints how many records were lost
  *
  * The program is the cheapest of its kind: it gets the tasks as arguments that it may read without
- * a helper (BPF_TRACE_RAW_TP), and reserves its record in place. It is given here as instructions,
- * so that no compiler for BPF is needed; what they depend on of this kernel is looked up in its
- * type information.
+ * a helper (BPF_TRACE_RAW_TP), and reserves its record in place. When a call began is in a map by
+ * thread, whose element stays for the next call. It is given here as instructions, so that no
+ * compiler for BPF is needed; what they depend on of this kernel is looked up in its type
+ * information.
  */
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/btf.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -45,6 +45,13 @@ struct record {
 struct wakeup {
 	uint64_t time;
 	uint32_t cpu, waker, woken, woken_cpu;
+};
+
+/* Of a system call: what one of a Barman capture says. */
+struct call {
+	uint64_t time;
+	uint32_t cpu, task;
+	uint64_t number, begin, result, arguments[3];
 };
 
 static int bpf(int command, union bpf_attr *attr)
@@ -146,21 +153,29 @@ static unsigned int offset_of(const char *structure, const char *name)
 	INSN(BPF_STX | BPF_MEM | (size), to, from, offset, 0)
 #define FIELD(name)		((short)offsetof(struct record, name))
 #define WAKEUP(name)		((short)offsetof(struct wakeup, name))
-/* of the tracepoint, in order: preempt, prev, next, prev_state; or the task that is woken */
+#define OF_CALL(name)		((short)offsetof(struct call, name))
+#define MAP(to, map) \
+	INSN(BPF_LD | BPF_DW | BPF_IMM, to, BPF_PSEUDO_MAP_FD, 0, map), INSN(0, 0, 0, 0, 0)
+#define ADD(to, number)		INSN(BPF_ALU64 | BPF_ADD | BPF_K, to, 0, 0, number)
+#define STACK(to, offset)	MOVE(to, BPF_REG_10), ADD(to, offset)
+#define IF_ZERO(of, jump)	INSN(BPF_JMP | BPF_JEQ | BPF_K, of, 0, jump, 0)
+#define LEAVE			SET(BPF_REG_0, 0), INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+/*
+ * of the tracepoint, in order: preempt, prev, next, prev_state; or the task that is woken; or registers and
+ * number or result of a call
+ */
 #define ARGUMENT(n)		((n) * 8)
 
 /*
- * The beginning and the end of both programs, which reserve a record and submit it; without room
+ * The beginning and the end of programs, which reserve a record of @bytes and submit it; without room
  * they count it as lost.
  */
-#define RESERVE(map, jump)							\
-	MOVE(BPF_REG_6, BPF_REG_1),						\
-	INSN(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),	\
-	INSN(0, 0, 0, 0, 0),							\
-	SET(BPF_REG_2, sizeof(struct record)),					\
+#define RESERVE(map, bytes, jump)						\
+	MAP(BPF_REG_1, map),							\
+	SET(BPF_REG_2, bytes),							\
 	SET(BPF_REG_3, 0),							\
 	CALL(BPF_FUNC_ringbuf_reserve),						\
-	INSN(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, jump, 0),			\
+	IF_ZERO(BPF_REG_0, jump),						\
 	MOVE(BPF_REG_7, BPF_REG_0),						\
 	CALL(BPF_FUNC_ktime_get_ns),						\
 	STORE(BPF_DW, BPF_REG_7, FIELD(time), BPF_REG_0),			\
@@ -170,15 +185,21 @@ static unsigned int offset_of(const char *structure, const char *name)
 	MOVE(BPF_REG_1, BPF_REG_7),						\
 	SET(BPF_REG_2, 0),							\
 	CALL(BPF_FUNC_ringbuf_submit),						\
-	SET(BPF_REG_0, 0),							\
-	INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+	LEAVE
 #define LOSE(lost)								\
 	INSN(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_VALUE, 0, lost), \
 	INSN(0, 0, 0, 0, 0),							\
 	SET(BPF_REG_2, 1),							\
 	INSN(BPF_STX | BPF_DW | BPF_ATOMIC, BPF_REG_1, BPF_REG_2, 0, BPF_ADD),	\
-	SET(BPF_REG_0, 0),							\
-	INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+	LEAVE
+/* The element of this thread, whose number is at the end of the stack then. */
+#define FIND_THREAD(map)							\
+	CALL(BPF_FUNC_get_current_pid_tgid),					\
+	MOVE(BPF_REG_8, BPF_REG_0),						\
+	STORE(BPF_W, BPF_REG_10, -4, BPF_REG_8),				\
+	MAP(BPF_REG_1, map),							\
+	STACK(BPF_REG_2, -4),							\
+	CALL(BPF_FUNC_map_lookup_elem)
 
 static int load(const char *tracepoint, const struct bpf_insn *program, size_t length)
 {
@@ -208,7 +229,8 @@ static int load_switch(int map, int lost)
 {
 	short pid = offset_of("task_struct", "pid");
 	const struct bpf_insn program[] = {
-		RESERVE(map, 18),
+		MOVE(BPF_REG_6, BPF_REG_1),
+		RESERVE(map, sizeof(struct record), 18),
 		LOAD(BPF_DW, BPF_REG_1, BPF_REG_6, ARGUMENT(1)),
 		LOAD(BPF_W, BPF_REG_1, BPF_REG_1, pid),
 		STORE(BPF_W, BPF_REG_7, FIELD(previous), BPF_REG_1),
@@ -229,7 +251,8 @@ static int load_waking(int map, int lost)
 	short pid = offset_of("task_struct", "pid");
 	short info = offset_of("task_struct", "thread_info"), cpu = offset_of("thread_info", "cpu");
 	const struct bpf_insn program[] = {
-		RESERVE(map, 17),
+		MOVE(BPF_REG_6, BPF_REG_1),
+		RESERVE(map, sizeof(struct wakeup), 17),
 		CALL(BPF_FUNC_get_current_pid_tgid),
 		STORE(BPF_W, BPF_REG_7, WAKEUP(waker), BPF_REG_0),
 		LOAD(BPF_DW, BPF_REG_1, BPF_REG_6, ARGUMENT(0)),
@@ -242,6 +265,65 @@ static int load_waking(int map, int lost)
 	};
 
 	return load("btf_trace_sched_waking", program, sizeof(program) / sizeof(program[0]));
+}
+
+static int load_enter(int begins)
+{
+	const struct bpf_insn program[] = {
+		FIND_THREAD(begins),
+		IF_ZERO(BPF_REG_0, 5),
+		MOVE(BPF_REG_7, BPF_REG_0),
+		CALL(BPF_FUNC_ktime_get_ns),
+		STORE(BPF_DW, BPF_REG_7, 0, BPF_REG_0),
+		LEAVE,
+		CALL(BPF_FUNC_ktime_get_ns),
+		STORE(BPF_DW, BPF_REG_10, -16, BPF_REG_0),
+		MAP(BPF_REG_1, begins),
+		STACK(BPF_REG_2, -4),
+		STACK(BPF_REG_3, -16),
+		SET(BPF_REG_4, BPF_ANY),
+		CALL(BPF_FUNC_map_update_elem),
+		LEAVE,
+	};
+
+	return load("btf_trace_sys_enter", program, sizeof(program) / sizeof(program[0]));
+}
+
+static int load_exit(int begins, int map, int lost)
+{
+#if defined(__aarch64__)
+	short number = offset_of("pt_regs", "syscallno"), first = offset_of("pt_regs", "orig_x0");
+	short second = 8, third = 16;	/* regs[1], regs[2] */
+#else
+	short number = offset_of("pt_regs", "orig_ax"), first = offset_of("pt_regs", "di");
+	short second = offset_of("pt_regs", "si"), third = offset_of("pt_regs", "dx");
+#endif
+	const struct bpf_insn program[] = {
+		MOVE(BPF_REG_6, BPF_REG_1),
+		FIND_THREAD(begins),
+		SET(BPF_REG_9, 0),
+		IF_ZERO(BPF_REG_0, 2),
+		LOAD(BPF_DW, BPF_REG_9, BPF_REG_0, 0),
+		INSN(BPF_ST | BPF_MEM | BPF_DW, BPF_REG_0, 0, 0, 0),
+		RESERVE(map, sizeof(struct call), 23),
+		STORE(BPF_W, BPF_REG_7, OF_CALL(task), BPF_REG_8),
+		STORE(BPF_DW, BPF_REG_7, OF_CALL(begin), BPF_REG_9),
+		LOAD(BPF_DW, BPF_REG_1, BPF_REG_6, ARGUMENT(1)),
+		STORE(BPF_DW, BPF_REG_7, OF_CALL(result), BPF_REG_1),
+		LOAD(BPF_DW, BPF_REG_1, BPF_REG_6, ARGUMENT(0)),
+		LOAD(BPF_W, BPF_REG_2, BPF_REG_1, number),
+		STORE(BPF_DW, BPF_REG_7, OF_CALL(number), BPF_REG_2),
+		LOAD(BPF_DW, BPF_REG_2, BPF_REG_1, first),
+		STORE(BPF_DW, BPF_REG_7, OF_CALL(arguments[0]), BPF_REG_2),
+		LOAD(BPF_DW, BPF_REG_2, BPF_REG_1, second),
+		STORE(BPF_DW, BPF_REG_7, OF_CALL(arguments[1]), BPF_REG_2),
+		LOAD(BPF_DW, BPF_REG_2, BPF_REG_1, third),
+		STORE(BPF_DW, BPF_REG_7, OF_CALL(arguments[2]), BPF_REG_2),
+		SUBMIT,
+		LOSE(lost),
+	};
+
+	return load("btf_trace_sys_exit", program, sizeof(program) / sizeof(program[0]));
 }
 
 /* ---- the ring ---- */
@@ -263,6 +345,29 @@ static void attach(int program)
 		die("hold_bpf: the program does not attach");
 }
 
+static void attach_switch(int map, int lost)
+{
+	attach(load_switch(map, lost));
+}
+
+static void attach_waking(int map, int lost)
+{
+	attach(load_waking(map, lost));
+}
+
+static void attach_syscalls(int map, int lost)
+{
+	union bpf_attr threads = {
+		.map_type = BPF_MAP_TYPE_HASH, .key_size = 4, .value_size = 8, .max_entries = 1 << 16,
+	};
+	int begins = bpf(BPF_MAP_CREATE, &threads);
+
+	if (begins < 0)
+		die("hold_bpf: no map");
+	attach(load_exit(begins, map, lost));
+	attach(load_enter(begins));
+}
+
 static void *map_pages(int fd, size_t offset, size_t length, int how)
 {
 	void *at = mmap(NULL, length, how, MAP_SHARED, fd, offset);
@@ -272,8 +377,8 @@ static void *map_pages(int fd, size_t offset, size_t length, int how)
 	return at;
 }
 
-/* Makes a ring of @bytes, and has a program write into it from now on. */
-static struct ring open_ring(uint32_t bytes, bool waking)
+/* Makes a ring of @bytes, and has programs write into it from now on. */
+static struct ring open_ring(uint32_t bytes, void (*attach_to)(int map, int lost))
 {
 	union bpf_attr attr = { .map_type = BPF_MAP_TYPE_RINGBUF, .max_entries = bytes };
 	union bpf_attr count = {
@@ -286,7 +391,7 @@ static struct ring open_ring(uint32_t bytes, bool waking)
 
 	if (ring.map < 0 || lost < 0)
 		die("hold_bpf: no ring buffer");
-	attach(waking ? load_waking(ring.map, lost) : load_switch(ring.map, lost));
+	attach_to(ring.map, lost);
 	ring.lost = map_pages(lost, 0, page, PROT_READ);
 	ring.consumer = map_pages(ring.map, 0, page, PROT_READ | PROT_WRITE);
 	ring.producer = map_pages(ring.map, page, page + 2 * (size_t)bytes, PROT_READ);
@@ -319,9 +424,9 @@ static uint64_t count_records(const struct ring *ring, uint64_t end)
 	return records;
 }
 
-static int hold_ring(bool waking)
+static int hold_ring(void (*attach_to)(int map, int lost))
 {
-	struct ring ring = open_ring(RING_BYTES, waking);
+	struct ring ring = open_ring(RING_BYTES, attach_to);
 	uint64_t bytes;
 
 	hold();
@@ -365,7 +470,7 @@ static void watch(int epoll, int fd)
 /* As libbpf's reader does: it waits for the kernel to say that there is something. */
 static int record_command(const char *path, char **command)
 {
-	struct ring ring = open_ring(READ_RING_BYTES, false);
+	struct ring ring = open_ring(READ_RING_BYTES, attach_switch);
 	FILE *file = fopen(path, "we");
 	struct epoll_event event;
 	int epoll = epoll_create1(EPOLL_CLOEXEC), ended;
@@ -396,5 +501,7 @@ int main(int argc, char **argv)
 	load_types();
 	if (argc > 3 && !strcmp(argv[1], "record"))
 		return record_command(argv[2], argv + 3);
-	return hold_ring(argc > 1 && !strcmp(argv[1], "waking"));
+	if (argc > 1 && !strcmp(argv[1], "syscalls"))
+		return hold_ring(attach_syscalls);
+	return hold_ring(argc > 1 && !strcmp(argv[1], "waking") ? attach_waking : attach_switch);
 }

@@ -6,6 +6,7 @@
  *	hold_kbarman sched		switches only
  *	hold_kbarman objects		switches, with what tasks wait for
  *	hold_kbarman wake		wakeups only
+ *	hold_kbarman syscalls		system calls only
  *	hold_kbarman usual		what `kbarman record` asks for
  *	hold_kbarman NAME NS		a sample each NS nanoseconds: plain, fp or stack, with
  *					call chains of that kind
@@ -30,6 +31,7 @@ static const struct recording {
 	{ "sched", KBARMAN_SOURCE_SCHED, 0 },
 	{ "objects", KBARMAN_SOURCE_SCHED, KBARMAN_CONFIGURE_OBJECTS },
 	{ "wake", KBARMAN_SOURCE_WAKE, 0 },
+	{ "syscalls", KBARMAN_SOURCE_SYSCALLS, 0 },
 	{ "usual", KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE | KBARMAN_SOURCE_MAPS, 0 },
 	{ "plain", KBARMAN_SOURCE_PMU | KBARMAN_SOURCE_MAPS, 0 },
 	{ "fp", KBARMAN_SOURCE_PMU | KBARMAN_SOURCE_MAPS,

@@ -11,6 +11,7 @@
  *					tasks run
  *	measure wait-KIND TIMES		two threads on one CPU, each waiting for the other: KIND is call
  *					(poll), pipe, socket or futex
+ *	measure syscall TIMES		system calls that do little; prints how many
  *	measure sleep TIMES NS		two switches every NS: to idle and back
  *	measure sample NS ROOT COMMAND...	the same; prints how many periods of NS it took
  *	measure sample_warm NS ROOT COMMAND...	the same, without marks
@@ -255,6 +256,15 @@ static unsigned long long wait_for_each_other(const struct way *way, unsigned lo
 	return before;
 }
 
+static unsigned long long call(unsigned long times)
+{
+	MARK(MARK_BEGIN);
+	for (unsigned long i = 0; i < times; i++)
+		syscall(SYS_getppid);
+	MARK(MARK_END);
+	return times;
+}
+
 /* A task that runs for a moment every @ns. */
 static unsigned long long sleep_often(unsigned long times, unsigned long ns)
 {
@@ -336,6 +346,8 @@ int main(int argc, char **argv)
 	be_undisturbed();
 	if (argc == 3 && (!strcmp(argv[1], "yield") || !strcmp(argv[1], "fill"))) {
 		count = yield(strtoul(argv[2], NULL, 0), argv[1][0] == 'y');
+	} else if (argc == 3 && !strcmp(argv[1], "syscall")) {
+		count = call(strtoul(argv[2], NULL, 0));
 	} else if (argc == 3 && find_way(argv[1])) {
 		count = wait_for_each_other(find_way(argv[1]), strtoul(argv[2], NULL, 0));
 	} else if (argc > 3 && !strcmp(argv[1], "run")) {
@@ -346,7 +358,7 @@ int main(int argc, char **argv)
 	} else if (argc > 4 && !strncmp(argv[1], "sample", 6)) {
 		count = run_periods(strtoul(argv[2], NULL, 0), argv[3], argv + 4, !argv[1][6]);
 	} else {
-		fprintf(stderr, "usage: measure yield TIMES | fill TIMES | wait-KIND TIMES |\n"
+		fprintf(stderr, "usage: measure yield TIMES | fill TIMES | wait-KIND TIMES | syscall TIMES |\n"
 				"       run ROOT COMMAND... | warm ROOT COMMAND... |\n"
 				"       whole COMMAND... | sleep TIMES NS |\n"
 				"       sample NS ROOT COMMAND... | sample_warm NS ROOT COMMAND...\n");
