@@ -117,6 +117,13 @@ waits_for_a_call_are_kept() {
 	reasons | grep -q "^wait:clock_nanosleep>500ms: 'sleeper' ([0-9]*) \(is\|was\) off its CPU.* blocked in clock_nanosleep"
 }
 
+calls_that_take_long_are_kept() {
+	watch --trigger 'syscall:clock_nanosleep>500ms' --before 200ms --after 700ms --every 0s -- \
+		"$OUTLIERS" sleep 5 600 1000 || return 1
+	reasons
+	[ "$(reasons | grep -c "^syscall:clock_nanosleep>500ms: clock_nanosleep took .*, called by 'sleeper' ([0-9]*)")" -ge 5 ]
+}
+
 send_signals() {
 	i=1
 	while [ $i -le 5 ]; do

@@ -52,7 +52,8 @@ static void detect(const struct kb_triggers *triggers, struct kb_trace *trace)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const usual[] = {
-		"latency>1us", "irq>1us", "offcpu:*>1us", "wait:*>1us", "counter:*>10/s", "counter:*>10", "mark:*",
+		"latency>1us", "irq>1us", "offcpu:*>1us", "wait:*>1us", "syscall:*>1us", "counter:*>10/s",
+		"counter:*>10", "mark:*",
 	};
 	const uint8_t *end = memchr(data, '\n', size);
 	struct kb_triggers *triggers;

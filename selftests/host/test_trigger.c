@@ -63,6 +63,7 @@ static void test_expressions(void)
 	tap_ok(is("irq:NET_RX>100us", KB_TRIGGER_IRQ, "NET_RX", MS / 10), "an_interrupt_by_name");
 	tap_ok(is("offcpu:db*>1s", KB_TRIGGER_OFF_CPU, "db*", S), "time_off_a_cpu");
 	tap_ok(is("wait:futex*>5ms", KB_TRIGGER_WAIT, "futex*", 5 * MS), "a_wait_in_a_call");
+	tap_ok(is("syscall:f*sync>20ms", KB_TRIGGER_SYSCALL, "f*sync", 20 * MS), "a_call_that_takes_long");
 	tap_ok(is("mark:a > b", KB_TRIGGER_MARK, "a > b", 0), "a_mark_is_all_of_its_text");
 	trigger = parsed("counter:cycles>1.5M/s");
 	tap_ok(trigger.is_rate && trigger.scale > 1499999 && trigger.scale < 1500001,
@@ -108,6 +109,7 @@ static void test_bad_expressions(void)
 		{ "irq>1", "no time", "irq>1ms", "an_interrupt_needs_a_time" },
 		{ "offcpu>1s", "has no name", "offcpu:NAME>1s", "off_cpu_needs_a_name" },
 		{ "wait>1s", "has no name", "wait:futex>5ms", "a_wait_is_for_something" },
+		{ "syscall>1s", "has no name", "syscall:fsync>20ms", "a_call_has_a_name" },
 		{ "counter:x", "has no limit", "counter:NAME>1M/s", "a_counter_needs_a_limit" },
 		{ "counter>1M/s", "has no name", "counter:NAME>1M/s", "a_counter_needs_a_name" },
 		{ "counter:x>M/s", "no number", "counter:NAME>1M/s", "a_rate_needs_a_number" },
@@ -170,6 +172,8 @@ static void test_sources(void)
 	tap_ok(!kb_triggers_need_objects(triggers), "these_need_no_objects");
 	must(kb_triggers_add(triggers, "wait:fsync>1ms", NULL), "a trigger");
 	tap_ok(kb_triggers_need_objects(triggers), "waits_need_objects");
+	must(kb_triggers_add(triggers, "syscall:fsync>1ms", NULL), "a trigger");
+	tap_ok(kb_triggers_sources(triggers) & KBARMAN_SOURCE_SYSCALLS, "calls_need_theirs");
 	kb_triggers_destroy(triggers);
 }
 
@@ -503,6 +507,41 @@ static void test_waits_for(void)
 	kb_trace_close(trace);
 }
 
+/* A call of task 1, in a capture of amd64; @begin is 0 if it is not known. */
+static void add_call(struct made *made, uint32_t number, uint64_t begin, uint64_t end, bool compat)
+{
+	static const uint64_t arguments[KB_SYSCALL_ARGUMENTS];
+
+	add(made, (struct kb_event){ .type = KB_EVENT_CUSTOM_COUNTER, .core = 0, .timestamp = end, .task_id = 1,
+		.custom_counter = { .counter = 1, .value = 1, .what = KB_WHAT_SYSCALL, .id = number,
+				    .cpu = compat ? KB_SYSCALL_COMPAT : 0, .begin = begin,
+				    .arguments = arguments } });
+}
+
+static void test_calls(void)
+{
+	enum { FSYNC = 74, FDATASYNC = 75 };
+	struct kb_fired fired[2];
+	struct kb_trace *trace;
+	struct made made;
+
+	begin(&made);
+	must(kb_barman_writer_fact(made.writer, "machine", "x86_64"), "a fact");
+	add_switch(&made, 0, 0, 1, false);
+	add_call(&made, FSYNC, MS, 31 * MS, false);
+	add_call(&made, FSYNC, 40 * MS, 60 * MS, false);
+	add_call(&made, FSYNC, 0, 70 * MS, false);
+	add_call(&made, FSYNC, 71 * MS, 99 * MS, true);
+	add_call(&made, FDATASYNC, 100 * MS, 150 * MS, false);
+	trace = finish(&made);
+	tap_is(detect(trace, "syscall:fsync>20ms", NULL, 0, fired, 2), 1, "a_call_of_that_name_that_took_longer");
+	tap_is_string(fired[0].reason, "fsync took 30 ms, called by 'a' (1)", "who_called");
+	tap_ok(fired[0].ns == 31 * (int64_t)MS && fired[0].measured == 30 * MS, "the_moment_is_its_end");
+	tap_is(detect(trace, "syscall:f*sync>20ms", NULL, 0, fired, 2), 2, "calls_of_several_names");
+	tap_is(detect(trace, "syscall:fsync>1ns", NULL, 0, fired, 2), 2, "an_unknown_begin_is_no_moment");
+	kb_trace_close(trace);
+}
+
 /* ---- moments ---- */
 
 static struct kb_fired at(uint64_t ms)
@@ -588,6 +627,7 @@ int main(void)
 	test_as_reports();
 	test_tasks_that_ended();
 	test_waits_for();
+	test_calls();
 	test_moments();
 	test_pressure();
 	kb_trace_close(trace);

@@ -12,6 +12,7 @@
  *	offcpu:NAME>1s		a task was off its CPU for longer, whatever it waited for
  *	wait:NAME>5ms		a task waited longer in this system call, or for such an object: futex,
  *				file, pipe, socket, mutex, ...
+ *	syscall:NAME>20ms	this system call took longer
  *	counter:NAME>1M/s	a counter of the PMU or a series of values grew faster, on all CPUs
  *				together, in a tenth of a second
  *	counter:NAME>80		a series of values has such a value
@@ -68,6 +69,7 @@ enum kb_trigger_kind {
 	KB_TRIGGER_PSI,
 	KB_TRIGGER_SIGNAL,
 	KB_TRIGGER_WAIT,
+	KB_TRIGGER_SYSCALL,
 };
 
 /* An expression. It belongs to its kb_triggers. */
@@ -76,8 +78,7 @@ struct kb_trigger {
 	const char *text;	/* as it was given */
 	const char *name;	/* of a task, an interrupt, a system call or object, a counter, a
 				 * mark, a file of /proc/pressure; NULL: any */
-	uint64_t limit;		/* latency, wakeup, irq, offcpu, wait: ns; psi: us in window_us; counter:
-				 * see `scale` */
+	uint64_t limit;		/* psi: us in window_us; counter: see `scale`; others: ns */
 	double scale;		/* counter: the limit as a number; per second if is_rate */
 	bool is_rate;
 	bool is_full;		/* psi: all tasks stall, not some */

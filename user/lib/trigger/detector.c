@@ -15,6 +15,7 @@
 
 #include "analysis/latency/wakeups.h"
 #include "analysis/time/origin.h"
+#include "analysis/time/syscall.h"
 #include "analysis/trace/parts.h"
 #include "base/array.h"
 #include "base/bisect.h"
@@ -342,6 +343,34 @@ static void take_tile(struct kb_detector *detector, const struct kb_tile *tile)
 	}
 }
 
+/* ---- system calls ---- */
+
+static void take_syscall(struct kb_detector *detector)
+{
+	const struct kb_event *event = &detector->walk->event;
+	uint64_t ns = kb_syscall_ns(kb_trace_barman(detector->trace), event);
+	const char *call = kb_call_name(detector->machine, event->custom_counter.cpu & KB_SYSCALL_COMPAT,
+					event->custom_counter.id);
+	char buffer[KB_TASK_NAME_BUFFER];
+	struct found *found;
+
+	if (!call || is_own(detector, event->task_id))
+		return;
+	for (uint32_t i = 0; i < kb_triggers_nr(detector->triggers); i++) {
+		const struct kb_trigger *trigger = kb_triggers_get(detector->triggers, i);
+
+		if (trigger->kind != KB_TRIGGER_SYSCALL || ns <= trigger->limit ||
+		    !kb_trigger_matches(trigger->name, call, strlen(call)))
+			continue;
+		found = add(detector, trigger);
+		if (!found)
+			continue;
+		found->fired.measured = ns;
+		kb_reason_syscall(&found->fired, call,
+				  task_name(detector, event->task_id, event->timestamp, buffer));
+	}
+}
+
 /* ---- counters ---- */
 
 /* Whether @name, perhaps with modifiers as in "cycles:u", is what the expression names. */
@@ -621,6 +650,8 @@ int kb_detector_feed(struct kb_detector *detector, const struct kb_walk *walk)
 		take_counters(detector);
 	if (walk->event.type == KB_EVENT_ANNOTATION)
 		take_mark(detector);
+	if (walk->event.type == KB_EVENT_CUSTOM_COUNTER && walk->event.custom_counter.what == KB_WHAT_SYSCALL)
+		take_syscall(detector);
 	return 0;
 }
 

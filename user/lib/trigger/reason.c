@@ -81,6 +81,14 @@ void kb_reason_irq(struct kb_fired *fired, const struct kb_tile *tile, const cha
 	    task ? ", from '" : "", task ? task : "", task ? "'" : "");
 }
 
+void kb_reason_syscall(struct kb_fired *fired, const char *call, const char *task)
+{
+	char text[TIME_TEXT];
+
+	set(fired, "%s took %s, called by '%s' (%" PRIu32 ")", call, time_text(fired->measured, text), task,
+	    fired->task_id);
+}
+
 void kb_reason_rate(struct kb_fired *fired, const char *name, double rate)
 {
 	set(fired, "the counter '%s' grew by %.4g a second", name, rate);

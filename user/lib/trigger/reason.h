@@ -18,6 +18,8 @@ void kb_reason_off(struct kb_fired *fired, const struct kb_off *off, bool is_ove
 /* @name: of the interrupt; @task: whom it interrupted, NULL: nobody that is known. */
 void kb_reason_irq(struct kb_fired *fired, const struct kb_tile *tile, const char *name,
 		   const char *task);
+/* @call took that long, in @task. */
+void kb_reason_syscall(struct kb_fired *fired, const char *call, const char *task);
 void kb_reason_rate(struct kb_fired *fired, const char *name, double rate);
 void kb_reason_value(struct kb_fired *fired, const char *name, double value);
 void kb_reason_mark(struct kb_fired *fired, const struct kb_event *event, const char *task);
