@@ -25,10 +25,13 @@
 #include "uapi/kbarman.h"
 
 #define KBARMAN_SLOTS	32	/* no more sessions than this */
+#define KBARMAN_FAULT_EVENTS	3	/* of perf, on each CPU: a fault begins, ends as minor, as major */
 
 struct file;
 struct kbarman_capture;
+struct kbarman_fault;
 struct kbarman_maps;
+struct kbarman_request;
 struct perf_event;
 struct pid;
 
@@ -85,6 +88,7 @@ struct kbarman_cpu {
 	bool told_offline;	/* the ring says that the CPU is offline, and its counters do not
 				 * say more. The CPU's, with interrupts off */
 	struct perf_event *ticker;	/* reads the counters periodically; NULL = none */
+	struct perf_event *faults[KBARMAN_FAULT_EVENTS];	/* sources/faults.c; NULL = none */
 	struct kbarman_counters counters;
 };
 
@@ -183,6 +187,8 @@ struct kbarman_session {
 	bool counting;			/* counters are read between overflows: sources/counts.c.
 					 * Written under `lock` */
 	u64 *syscalls;			/* sources/syscalls.c; NULL = system calls are not recorded */
+	struct kbarman_fault *faults;	/* sources/faults.c; NULL = page faults are not recorded */
+	struct kbarman_request *requests;	/* sources/block.c; NULL = requests are not recorded */
 	struct kbarman_maps *maps;	/* maps/maps.c; NULL = does not run */
 	struct kbarman_maps *maps_made;	/* the same, from before it runs on */
 	struct list_head marks_list;	/* marks/marks.c; RCU */

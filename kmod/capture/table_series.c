@@ -262,6 +262,12 @@ static const struct own_series own[KBARMAN_SERIES_COUNT] = {
 	[KBARMAN_SERIES_SYSCALLS] = { KBARMAN_SOURCE_SYSCALLS, {
 		INCIDENTS, TITLE("System calls", "calls", "System calls that ended")
 	} },
+	[KBARMAN_SERIES_FAULTS] = { KBARMAN_SOURCE_FAULTS, {
+		INCIDENTS, TITLE("Page faults", "faults", "Page faults that ended")
+	} },
+	[KBARMAN_SERIES_BLOCK] = { KBARMAN_SOURCE_BLOCK, {
+		INCIDENTS, TITLE("Block requests", "requests", "Requests to block devices that ended")
+	} },
 };
 
 /* A row that stays without a name. */

@@ -158,15 +158,15 @@ noinline void kbarman_record_wakeup_slow(struct kbarman_ring *ring, u64 task_and
 	slot_commit(ring, &slot);
 }
 
-noinline void kbarman_record_syscall_slow(struct kbarman_ring *ring, u64 task_and_series,
-					  struct kbarman_detail detail,
-					  const struct kbarman_syscall *syscall)
+noinline void kbarman_record_ended_slow(struct kbarman_ring *ring, u64 task_and_series,
+					struct kbarman_detail detail, const struct kbarman_ended *ended,
+					unsigned int nr_numbers)
 {
 	struct record_slot slot;
 
-	if (!slow_begin(ring, sizeof(struct kbarman_syscall_record), &slot))
+	if (!slow_begin(ring, kbarman_ended_bytes(nr_numbers), &slot))
 		return;
-	kbarman_fill_syscall(ring, slot.it.slot, task_and_series, detail, syscall);
+	kbarman_fill_ended(ring, slot.it.slot, task_and_series, detail, ended, nr_numbers);
 	slot_commit(ring, &slot);
 }
 

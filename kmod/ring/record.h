@@ -26,6 +26,8 @@ enum kbarman_series {
 	KBARMAN_SERIES_FREQUENCY,
 	KBARMAN_SERIES_IDLE_MISSES,
 	KBARMAN_SERIES_SYSCALLS,
+	KBARMAN_SERIES_FAULTS,
+	KBARMAN_SERIES_BLOCK,
 	KBARMAN_SERIES_COUNT,
 };
 
@@ -332,57 +334,77 @@ static __always_inline void kbarman_record_wakeup(struct kbarman_ring *ring, u32
 	kbarman_ring_commit_short(ring, &it);
 }
 
-/* Of the time when a call began so many upper bits are not kept. */
-#define KBARMAN_SYSCALL_SHIFT	6
+/* Of the time when it began so many upper bits are not kept. */
+#define KBARMAN_BEGIN_SHIFT	6
 
-/* A system call that ends, as struct bm_kbarman_syscall has it behind its detail. */
-struct kbarman_syscall {
-	u64 begin;	/* as the record is made: << KBARMAN_SYSCALL_SHIFT; 0: it is not known */
+/*
+ * What has taken time, when it ends: struct bm_kbarman_syscall, bm_kbarman_fault or bm_kbarman_block behind its
+ * detail. They differ in how many numbers they have.
+ */
+struct kbarman_ended {
+	u64 begin;	/* << KBARMAN_BEGIN_SHIFT; 0: it is not known */
 	s64 result;
-	u64 arguments[3];
+	u64 numbers[3];
 };
 
-struct kbarman_syscall_record {
+#define KBARMAN_SYSCALL_NUMBERS	3
+#define KBARMAN_FAULT_NUMBERS	2
+#define KBARMAN_BLOCK_NUMBERS	2
+
+struct kbarman_ended_record {
 	struct kbarman_detail_record base;
-	struct kbarman_syscall syscall;
+	struct kbarman_ended ended;
 } __packed __aligned(4);
 
-static __always_inline void kbarman_fill_syscall(const struct kbarman_ring *ring,
-						 struct kbarman_slot slot, u64 task_and_series,
-						 struct kbarman_detail detail,
-						 const struct kbarman_syscall *syscall)
+static __always_inline unsigned long kbarman_ended_bytes(unsigned int nr_numbers)
 {
-	struct kbarman_syscall_record *record = slot.record;
+	static_assert(sizeof(struct kbarman_ended) + sizeof(struct bm_kbarman_detail) ==
+		      sizeof(struct bm_kbarman_syscall));
+	static_assert(offsetof(struct kbarman_ended, numbers[KBARMAN_FAULT_NUMBERS]) +
+		      sizeof(struct bm_kbarman_detail) == sizeof(struct bm_kbarman_fault));
+	static_assert(offsetof(struct kbarman_ended, numbers[KBARMAN_BLOCK_NUMBERS]) +
+		      sizeof(struct bm_kbarman_detail) == sizeof(struct bm_kbarman_block));
 
-	static_assert(sizeof(*syscall) + sizeof(detail) == sizeof(struct bm_kbarman_syscall));
+	return offsetof(struct kbarman_ended_record, ended.numbers) + nr_numbers * sizeof(u64);
+}
+
+static __always_inline void kbarman_fill_ended(const struct kbarman_ring *ring, struct kbarman_slot slot,
+					       u64 task_and_series, struct kbarman_detail detail,
+					       const struct kbarman_ended *ended, unsigned int nr_numbers)
+{
+	struct kbarman_ended_record *record = slot.record;
+	unsigned int i;
 
 	kbarman_fill_detail(ring, slot, task_and_series, 1, detail);
-	record->syscall = *syscall;
-	if (syscall->begin) {
-		s64 age = (slot.timestamp << KBARMAN_SYSCALL_SHIFT) - syscall->begin;
+	record->ended.begin = 0;
+	if (ended->begin) {
+		s64 age = (slot.timestamp << KBARMAN_BEGIN_SHIFT) - ended->begin;
 
 		/* Another CPU's clock may be ahead by a little. */
-		record->syscall.begin = slot.timestamp - (age > 0 ? age >> KBARMAN_SYSCALL_SHIFT : 0);
+		record->ended.begin = slot.timestamp - (age > 0 ? age >> KBARMAN_BEGIN_SHIFT : 0);
 	}
+	record->ended.result = ended->result;
+	for (i = 0; i < nr_numbers; i++)
+		record->ended.numbers[i] = ended->numbers[i];
 }
 
 /* Writes the record where the short way can't. Writes nothing if the ring is not ready. */
-void kbarman_record_syscall_slow(struct kbarman_ring *ring, u64 task_and_series,
-				 struct kbarman_detail detail, const struct kbarman_syscall *syscall);
+void kbarman_record_ended_slow(struct kbarman_ring *ring, u64 task_and_series, struct kbarman_detail detail,
+			       const struct kbarman_ended *ended, unsigned int nr_numbers);
 
-/* @ring is this CPU's ring; it may not be ready. @flags: BM_KBARMAN_SYSCALL_* of call @number. */
-static __always_inline void kbarman_record_syscall(struct kbarman_ring *ring, u32 task_id, u32 number,
-						   u16 flags, const struct kbarman_syscall *syscall)
+/* @ring is this CPU's ring; it may not be ready. @task_id is the task that runs. @nr_numbers: a constant. */
+static __always_inline void kbarman_record_ended(struct kbarman_ring *ring, u32 task_id,
+						 enum kbarman_series series, struct kbarman_detail detail,
+						 const struct kbarman_ended *ended, unsigned int nr_numbers)
 {
-	struct kbarman_detail detail = kbarman_detail(BM_KBARMAN_SYSCALL, BM_KBARMAN_IN_TASK, number, flags);
-	u64 task_and_series = KBARMAN_TWO_WORDS(task_id, KBARMAN_SERIES_SYSCALLS);
+	u64 task_and_series = KBARMAN_TWO_WORDS(task_id, series);
 	struct kbarman_short it;
 
-	if (unlikely(!kbarman_ring_reserve_short(ring, sizeof(struct kbarman_syscall_record), &it))) {
-		kbarman_record_syscall_slow(ring, task_and_series, detail, syscall);
+	if (unlikely(!kbarman_ring_reserve_short(ring, kbarman_ended_bytes(nr_numbers), &it))) {
+		kbarman_record_ended_slow(ring, task_and_series, detail, ended, nr_numbers);
 		return;
 	}
-	kbarman_fill_syscall(ring, it.slot, task_and_series, detail, syscall);
+	kbarman_fill_ended(ring, it.slot, task_and_series, detail, ended, nr_numbers);
 	kbarman_ring_commit_short(ring, &it);
 }
 

@@ -24,6 +24,8 @@ static const struct kbarman_source *const sources[] = {
 	&kbarman_source_softirq,
 	&kbarman_source_freq,
 	&kbarman_source_syscalls,
+	&kbarman_source_faults,
+	&kbarman_source_block,
 	&kbarman_source_pmu,
 	&kbarman_source_counts,
 	&kbarman_source_marker,

@@ -50,9 +50,11 @@ static const struct {
 	{ "softirq", KBARMAN_SOURCE_SOFTIRQ },
 	{ "freq", KBARMAN_SOURCE_FREQ },
 	{ "syscalls", KBARMAN_SOURCE_SYSCALLS },
+	{ "faults", KBARMAN_SOURCE_FAULTS },
+	{ "block", KBARMAN_SOURCE_BLOCK },
 	{ "usual", KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE | KBARMAN_SOURCE_MAPS |
 		   KBARMAN_SOURCE_MARKS },
-	{ "latency", KBARMAN_SOURCE_DETAILS & ~KBARMAN_SOURCE_SYSCALLS },
+	{ "latency", KBARMAN_SOURCE_LATENCY },
 	{ "chains", 0, true },
 };
 

@@ -24,18 +24,18 @@
 /* A word: the upper bits of the task's number below, and the time above them. */
 #define PLACES		65536
 #define TAG(task_id)	((task_id) / PLACES)
-#define TAGS		GENMASK(KBARMAN_SYSCALL_SHIFT - 1, 0)
+#define TAGS		GENMASK(KBARMAN_BEGIN_SHIFT - 1, 0)
 
 static u64 *syscalls_place(const struct kbarman_session *session, u32 task_id)
 {
-	static_assert(PID_MAX_LIMIT <= PLACES << KBARMAN_SYSCALL_SHIFT);
+	static_assert(PID_MAX_LIMIT <= PLACES << KBARMAN_BEGIN_SHIFT);
 
 	return &session->syscalls[task_id % PLACES];
 }
 
 static void syscalls_note(const struct kbarman_session *session, u32 task_id, u64 begin)
 {
-	WRITE_ONCE(*syscalls_place(session, task_id), begin << KBARMAN_SYSCALL_SHIFT | TAG(task_id));
+	WRITE_ONCE(*syscalls_place(session, task_id), begin << KBARMAN_BEGIN_SHIFT | TAG(task_id));
 }
 
 /* When the call of @task_id began, as struct kbarman_syscall has it. Its place is empty then. */
@@ -67,18 +67,20 @@ static notrace void on_sys_enter(void *data, struct pt_regs *regs, long call)
 static notrace void on_sys_exit(void *data, struct pt_regs *regs, long result)
 {
 	struct kbarman_cpu *here;
-	struct kbarman_syscall syscall = { .result = result };
+	struct kbarman_ended ended = { .result = result };
 	int i, call = syscall_get_nr(current, regs);
 
 	preempt_disable_notrace();
 	here = kbarman_here(data);
 	/* -1: it was a return from a signal. */
 	if (call >= 0 && kbarman_wants(here->session, current->pid)) {
-		syscall.begin = syscalls_take(here->session, current->pid);
-		for (i = 0; i < ARRAY_SIZE(syscall.arguments); i++)
-			syscall.arguments[i] = kbarman_call_argument(regs, i);
-		kbarman_record_syscall(&here->ring, current->pid, call,
-				       kbarman_call_is_compat() ? BM_KBARMAN_SYSCALL_COMPAT : 0, &syscall);
+		ended.begin = syscalls_take(here->session, current->pid);
+		for (i = 0; i < KBARMAN_SYSCALL_NUMBERS; i++)
+			ended.numbers[i] = kbarman_call_argument(regs, i);
+		kbarman_record_ended(&here->ring, current->pid, KBARMAN_SERIES_SYSCALLS,
+				     kbarman_detail(BM_KBARMAN_SYSCALL, BM_KBARMAN_IN_TASK, call,
+						    kbarman_call_is_compat() ? BM_KBARMAN_SYSCALL_COMPAT : 0),
+				     &ended, KBARMAN_SYSCALL_NUMBERS);
 	}
 	preempt_enable_notrace();
 }

@@ -311,6 +311,11 @@ enum bm_kbarman_what {
 					 * kbarman.h: struct bm_kbarman_loss */
 	BM_KBARMAN_SYSCALL	= 14,	/* system call `id` ends: struct bm_kbarman_syscall. cpu:
 					 * BM_KBARMAN_SYSCALL_* */
+	BM_KBARMAN_FAULT	= 15,	/* a page fault ends: struct bm_kbarman_fault. id: 0. cpu:
+					 * BM_KBARMAN_FAULT_* */
+	BM_KBARMAN_BLOCK	= 16,	/* a request to a block device, or a part of it, ends: struct
+					 * bm_kbarman_block. id: the task that gave it to Linux's
+					 * queue; 0: not known. cpu: BM_KBARMAN_BLOCK_* */
 };
 
 /* In what a record was written. Of a wakeup: what woke. */
@@ -370,6 +375,44 @@ struct bm_kbarman_syscall {
 
 #define BM_KBARMAN_SYSCALL_COMPAT	0x01	/* `id` is a number of the machine's other kind of programs:
 						 * those of 32 bits on a 64-bit kernel */
+
+/*
+ * A page fault of the task that runs, when it ends. `begin` is 0 if the fault began before the recording, or if
+ * nothing is known of its begin. A fault that brings no page is one whose address the program does not have, or
+ * which a signal ends. Nothing says when that ends: its record is written when the task's next fault begins, or
+ * when the task exits.
+ */
+struct bm_kbarman_fault {
+	struct bm_kbarman_detail detail;
+	__u64 begin;			/* timestamp */
+	__s64 result;			/* 0: minor; 1: major, it waited for a disk or for another task; below 0:
+					 * no page came */
+	__u64 address;			/* what the program wanted */
+	__u64 pc;			/* the instruction that wanted it, which may be one of Linux */
+} __attribute__((packed, aligned(4)));
+
+#define BM_KBARMAN_FAULT_KERNEL		0x01	/* Linux wanted the page, in the task's place */
+
+/*
+ * A request to a block device, from when Linux gave it to the driver to when that had done it. `begin` is 0 if
+ * the request was with the driver when the recording began, or if nothing is known of its begin. A driver may do
+ * a request in parts: each has a record, from the begin of all.
+ */
+struct bm_kbarman_block {
+	struct bm_kbarman_detail detail;
+	__u64 begin;			/* timestamp */
+	__s64 result;			/* 0, or a negative errno */
+	__u64 sector;			/* the first one, of 512 bytes */
+	__u32 device;			/* MAJOR << 20 | MINOR of the disk; 0: it has none */
+	__u32 bytes;
+} __attribute__((packed, aligned(4)));
+
+#define BM_KBARMAN_BLOCK_OPERATION	0x00ff	/* Linux's REQ_OP_*: 0 read, 1 write, 2 flush, 3 discard ... */
+#define BM_KBARMAN_BLOCK_SYNC		0x0100	/* somebody waits for it */
+#define BM_KBARMAN_BLOCK_META		0x0200	/* metadata of a file system */
+#define BM_KBARMAN_BLOCK_AHEAD		0x0400	/* read ahead */
+#define BM_KBARMAN_BLOCK_FUA		0x0800	/* done when it is on the disk, past its caches */
+#define BM_KBARMAN_BLOCK_PREFLUSH	0x1000	/* the disk's caches are flushed before it */
 
 enum bm_annotation_type {
 	BM_ANNOTATION_STRING		= 0,
@@ -544,6 +587,8 @@ _Static_assert(sizeof(struct bm32_protocol_annotation) == 37, "32-bit annotation
 _Static_assert(sizeof(struct bm64_protocol_annotation) == 41, "64-bit annotation");
 _Static_assert(sizeof(struct bm_kbarman_loss) == 16, "loss");
 _Static_assert(sizeof(struct bm_kbarman_syscall) == 48, "syscall");
+_Static_assert(sizeof(struct bm_kbarman_fault) == 40, "fault");
+_Static_assert(sizeof(struct bm_kbarman_block) == 40, "block");
 _Static_assert(sizeof(struct bm_kbarman_callchain) == 8, "callchain");
 _Static_assert(sizeof(struct bm_kbarman_object) == 16, "object");
 _Static_assert(sizeof(struct bm_kbarman_stack) == 32, "stack");

@@ -246,15 +246,15 @@
  * ends with a sample without PC: in the samples behind the first one up to the last one the values
  * are what was counted since the sample before. What was counted beside these samples is in none.
  *
- * Wakeups, migrations, interrupts, softirqs, frequencies and system calls
- * -----------------------------------------------------------------------
+ * Wakeups, migrations, interrupts, softirqs, frequencies, system calls, faults and block requests
+ * -----------------------------------------------------------------------------------------------
  * The sources of KBARMAN_SOURCE_DETAILS are off unless they are asked for. Each of their records is
  * a value of one of the module's own series. Behind the value is a struct bm_kbarman_detail
  * (barman_v2.h), which says what happened, and to whom. The record is in the ring of the CPU on
  * which it happened: the CPU that woke a task, that moved a task, that set the frequency of a CPU.
  * Its task_id is the task that ran there. The capture names the sources that it has, as in
- * "kbarman.sources=wake,migrate,irq,softirq,freq,syscalls". The series of the others have rows without
- * names.
+ * "kbarman.sources=wake,migrate,irq,softirq,freq,syscalls,faults,block". The series of the others
+ * have rows without names.
  *
  * If processes are chosen (kbarman_configure.pids_ptr), a wakeup is recorded if one of their
  * threads is woken, or runs on the CPU that wakes. A migration is recorded if one of their threads
@@ -279,6 +279,16 @@
  * end as such. While a session records system calls, all calls of all tasks of the machine take Linux's
  * slower way in and out. When each task went into its call is in one table for 65,536 tasks: where two
  * tasks have one place, calls may have no begin.
+ *
+ * A page fault is recorded when it ends, in the ring of the CPU on which it ends, of the chosen threads if
+ * processes are chosen: struct bm_kbarman_fault. These are the faults that perf counts: those in which a task
+ * wants a page for itself. Faults that are under way are in one table for 16,384 tasks: where two tasks have one
+ * place, faults may have no begin, and those that bring no page no record.
+ *
+ * A request to a block device is recorded when it ends, in the ring of the CPU that ends it, if a chosen thread
+ * gave it to Linux's queue, or if all are recorded: struct bm_kbarman_block. Requests that are under way are in
+ * a table with room for 4,096; beyond that requests have neither begin nor task, and are recorded only if no
+ * processes are chosen.
  *
  * poll()
  * ------
@@ -597,9 +607,12 @@ struct kbarman_map_tail {
 #define KBARMAN_SOURCE_SOFTIRQ		(1U << 8)	/* softirqs */
 #define KBARMAN_SOURCE_FREQ		(1U << 9)	/* frequencies, and idle states that did
 							 * not pay */
+#define KBARMAN_SOURCE_LATENCY		0x3e0U		/* these five: why a task ran when it did */
 #define KBARMAN_SOURCE_SYSCALLS		(1U << 10)	/* system calls */
-#define KBARMAN_SOURCE_DETAILS		0x7e0U		/* these six */
-#define KBARMAN_SOURCE_ALL		0x7ffU
+#define KBARMAN_SOURCE_FAULTS		(1U << 11)	/* page faults */
+#define KBARMAN_SOURCE_BLOCK		(1U << 12)	/* requests to block devices */
+#define KBARMAN_SOURCE_DETAILS		0x1fe0U		/* these eight */
+#define KBARMAN_SOURCE_ALL		0x1fffU
 
 #define KBARMAN_CONFIGURE_INHERIT	(1U << 2)	/* record children of the processes too */
 #define KBARMAN_CONFIGURE_CHAIN_USER	(1U << 3)	/* call chains with user frames */

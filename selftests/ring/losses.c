@@ -65,7 +65,8 @@ static void no_record_hides_a_loss(void)
 	kbarman_record_switch(&ring, 2, 0, 0);
 	kbarman_record_switch_object(&ring, 2, 0, 0, (struct kbarman_object) { });
 	kbarman_record_wakeup(&ring, 2, (struct kbarman_detail) { }, (struct kbarman_object) { });
-	kbarman_record_syscall(&ring, 2, 0, 0, &(struct kbarman_syscall) { });
+	kbarman_record_ended(&ring, 2, KBARMAN_SERIES_SYSCALLS, (struct kbarman_detail) { },
+			     &(struct kbarman_ended) { }, KBARMAN_SYSCALL_NUMBERS);
 	expect(ring.w == full, "a record stands in front of what tells of an earlier loss");
 	expect(local_read(&ring.lost[KBARMAN_LOST_FULL]) == 5, "a loss is not counted");
 

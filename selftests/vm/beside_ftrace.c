@@ -349,7 +349,7 @@ FIXTURE_SETUP(beside_ftrace)
 
 	self->events = asked ? strtoull(asked, NULL, 10) : SLOWED(10000);
 	self->fd = device_open_free();
-	if (query(self->fd).nr_cpus < CPUS || query(self->fd).absent & (KBARMAN_SOURCE_DETAILS & ~KBARMAN_SOURCE_SYSCALLS))
+	if (query(self->fd).nr_cpus < CPUS || query(self->fd).absent & KBARMAN_SOURCE_LATENCY)
 		skip_test();
 	/* An event takes up to 48 bytes in both, and one CPU may have all of them. */
 	if (!ftrace_begin(self->events / 20 + 4096))
@@ -365,7 +365,7 @@ FIXTURE_TEARDOWN(beside_ftrace)
 TEST_F(beside_ftrace, both_have_the_same_events)
 {
 	struct kbarman_configure c = {
-		.sources = (KBARMAN_SOURCE_DETAILS & ~KBARMAN_SOURCE_SYSCALLS), .mode = KBARMAN_MODE_STREAM,
+		.sources = KBARMAN_SOURCE_LATENCY, .mode = KBARMAN_MODE_STREAM,
 		.ring_bytes = self->events * 48 + 4 * MIB };
 	pid_t children[CPUS][2];
 	size_t same = 0;

@@ -60,8 +60,10 @@ static void __attribute__((constructor)) print_lines(void)
 #define LOST_SERIES	0	/* of the module: records that were lost */
 #define STOPPED_SERIES	1	/* of the module: why the first counter of a CPU stopped */
 #define FIRST_DETAILS	2	/* the first of the module's series whose values have details */
-#define SYSCALLS_SERIES	8	/* of the module: system calls */
-#define FIRST_SERIES	9	/* the first series that a program creates; the module's own come
+#define SYSCALLS_SERIES	8	/* of the module: system calls, faults, block requests */
+#define FAULTS_SERIES	9
+#define BLOCK_SERIES	10
+#define FIRST_SERIES	11	/* the first series that a program creates; the module's own come
 				 * before it */
 
 static inline void __attribute__((noreturn, format(printf, 1, 2))) lost(const char *format, ...)
@@ -1103,10 +1105,13 @@ static inline const char *judge_record(const void *map, uint32_t cpu, const unio
 			known += sizeof(struct bm_kbarman_detail);
 			if (length < known)
 				return "record without its detail";
-			if (r->counter.counter == SYSCALLS_SERIES) {
-				known += sizeof(struct bm_kbarman_syscall) - sizeof(struct bm_kbarman_detail);
+			if (r->counter.counter >= SYSCALLS_SERIES) {
+				known += (r->counter.counter == SYSCALLS_SERIES ? sizeof(struct bm_kbarman_syscall) :
+					  r->counter.counter == FAULTS_SERIES	? sizeof(struct bm_kbarman_fault) :
+										  sizeof(struct bm_kbarman_block)) -
+					 sizeof(struct bm_kbarman_detail);
 				if (length < known)
-					return "system call without its result";
+					return "what took time, without its result";
 			}
 			if (r->counter.counter == FIRST_DETAILS && length >= known + sizeof(struct bm_kbarman_object))
 				known += sizeof(struct bm_kbarman_object);

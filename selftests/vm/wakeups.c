@@ -423,7 +423,7 @@ TEST_F(wakeups, the_capture_names_what_was_asked_for)
 {
 	static const char *const names[] = { "Lost records", "Counters stopped", "Wakeups",
 		"Migrations", "Interrupts", "Softirqs", "CPU frequency", "Idle misses",
-		"System calls" };
+		"System calls", "Page faults", "Block requests" };
 	static const struct {
 		uint32_t source, rows;
 		const char *fact;
@@ -434,7 +434,9 @@ TEST_F(wakeups, the_capture_names_what_was_asked_for)
 		{ KBARMAN_SOURCE_SOFTIRQ, 1 << 5, "softirq" },
 		{ KBARMAN_SOURCE_FREQ, 3 << 6, "freq" },
 		{ KBARMAN_SOURCE_SYSCALLS, 1 << 8, "syscalls" },
-		{ KBARMAN_SOURCE_DETAILS, 0x7f << 2, "wake,migrate,irq,softirq,freq,syscalls" },
+		{ KBARMAN_SOURCE_FAULTS, 1 << 9, "faults" },
+		{ KBARMAN_SOURCE_BLOCK, 1 << 10, "block" },
+		{ KBARMAN_SOURCE_DETAILS, 0x1ff << 2, "wake,migrate,irq,softirq,freq,syscalls,faults,block" },
 	};
 	const void *map;
 	uint32_t row;

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Up to 5.10 the tracepoints of requests have the queue as their first argument, and an errno. */
+#include <linux/blkdev.h>
+#include <trace/events/block.h>
+
+static void probe(void *data, struct request_queue *queue, struct request *request)
+{
+}
+
+static __maybe_unused void compat(void)
+{
+	check_trace_callback_type_block_rq_issue(probe);
+}
