@@ -148,7 +148,7 @@ static void take_sources(struct reader *r, const char *value)
 			sources |= found->bit;
 		else if (length)
 			wrong(r, "sources: no '%.*s': there are sched, idle, marks, wake, migrate, irq, "
-			      "softirq, freq and syscalls; samples are taken by 'sample = HZ'", (int)length, word);
+			      "softirq, freq, syscalls, faults and block; samples are taken by 'sample = HZ'", (int)length, word);
 		word += length;
 		word += strspn(word, " ,\t");
 	}
@@ -156,7 +156,7 @@ static void take_sources(struct reader *r, const char *value)
 		r->session->sources = sources;
 	else if (!*value)
 		wrong(r, "sources: nothing to record: give some of sched, idle, marks, wake, migrate, irq, "
-		      "softirq, freq and syscalls");
+		      "softirq, freq, syscalls, faults and block");
 }
 
 static void take_cpus(struct reader *r, const char *value)

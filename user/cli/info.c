@@ -79,7 +79,7 @@ struct info {
 	struct core all;
 	uint32_t nr_cores;		/* cores with records */
 	uint64_t chains;		/* samples with a call chain */
-	uint64_t whats[KB_WHAT_SYSCALL + 1];	/* values of series, by what they are about */
+	uint64_t whats[KB_WHAT_BLOCK + 1];	/* values of series, by what they are about */
 	struct kb_recorded recorded;
 	unsigned int damage;
 	struct kb_json json;

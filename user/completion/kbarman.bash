@@ -39,7 +39,7 @@ _kbarman() {
 	record,--sources,* | top,--sources,* | flight,--sources,*)
 		local head=''
 		case $cur in *,*) head=${cur%,*}, ;; esac
-		mapfile -t COMPREPLY < <(compgen -P "$head" -W 'wake migrate irq softirq freq syscalls' -- "${cur##*,}")
+		mapfile -t COMPREPLY < <(compgen -P "$head" -W 'wake migrate irq softirq freq syscalls faults block' -- "${cur##*,}")
 		compopt -o nospace 2>/dev/null
 		return ;;
 	*,--color,*)

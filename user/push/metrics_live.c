@@ -19,7 +19,7 @@
 
 #define SETTLE_MS	2	/* in which a record that has its time is written */
 #define SHORTEST_MS	100
-#define WANTED		(KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE | SOURCES_LATENCY)
+#define WANTED		(KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE | KBARMAN_SOURCE_LATENCY)
 #define RING_BYTES	(4ULL << 20)
 
 static int configure(struct metrics_live *live, const struct kbarman_query *query)

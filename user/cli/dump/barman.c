@@ -203,7 +203,7 @@ static void dump_detail(struct kb_json *json, const struct kb_event *event)
 	kb_json_u64(json, "about_id", event->custom_counter.id);
 	if (event->custom_counter.object.kind)
 		dump_object(json, &event->custom_counter.object);
-	if (event->custom_counter.what != KB_WHAT_SYSCALL)
+	if (!event->custom_counter.arguments)
 		return;
 	kb_json_u64(json, "begin", event->custom_counter.begin);
 	kb_json_i64(json, "result", event->custom_counter.result);

@@ -16,7 +16,7 @@ static int parse(uint32_t *sources, const char *list)
 		source = kb_source_find(word, length);
 		if (!source || !source->tracepoint)
 			return cli_fail("--sources %s: give some of wake, migrate, irq, softirq, freq, "
-					"syscalls, with commas between", list);
+					"syscalls, faults, block, with commas between", list);
 		*sources |= source->bit;
 		if (!word[length])
 			return 0;
@@ -29,7 +29,7 @@ int sources_take(uint32_t *sources, int option, const char *value)
 		return parse(sources, value);
 	if (option != OPTION_LATENCY)
 		return -1;
-	*sources |= SOURCES_LATENCY;
+	*sources |= KBARMAN_SOURCE_LATENCY;
 	return 0;
 }
 

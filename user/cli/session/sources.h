@@ -15,9 +15,7 @@
 #include "cli/base/cli.h"
 #include "record/device/source_words.h"
 
-/* What every session records, and what --latency adds: system calls are costly, and say of no wait. */
-#define SOURCES_USUAL	(KBARMAN_SOURCE_ALL & ~KBARMAN_SOURCE_DETAILS)
-#define SOURCES_LATENCY	(KBARMAN_SOURCE_DETAILS & ~KBARMAN_SOURCE_SYSCALLS)
+#define SOURCES_USUAL	(KBARMAN_SOURCE_ALL & ~KBARMAN_SOURCE_DETAILS)	/* what every session records */
 #define SOURCES_TEXT	128	/* room for all words */
 
 enum {
@@ -28,11 +26,11 @@ enum {
 #define SOURCES_OPTIONS \
 	{ OPTION_SOURCES, "sources", "LIST", \
 	  "also record these, comma-separated: wake, migrate, irq, softirq,\n" \
-	  "freq, syscalls" }, \
+	  "freq, syscalls, faults, block" }, \
 	{ OPTION_SOURCES, "trace", "LIST", NULL }, \
 	{ OPTION_LATENCY, "latency", NULL, \
-	  "why tasks ran late: also record all of these sources but syscalls\n" \
-	  "that this kernel has" }
+	  "why tasks ran late: also record wake to freq of these sources, as\n" \
+	  "far as this kernel has them" }
 
 /*
  * Takes @option with its value, and adds what it asks for to @sources. Returns 0, -1: it is none of

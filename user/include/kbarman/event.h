@@ -41,12 +41,31 @@ enum kb_what {
 	KB_WHAT_FREQUENCY	= 11,	/* the value is kHz, of CPU `cpu` */
 	KB_WHAT_IDLE_MISS	= 12,	/* CPU `cpu`, idle state `id`; context 0: too deep, 1: not
 					 * deep enough */
-	KB_WHAT_SYSCALL		= 14,	/* system call `id` ends: see begin, result and arguments;
-					 * cpu: KB_SYSCALL_* */
+	/* These have taken time: see begin, result and arguments. */
+	KB_WHAT_SYSCALL		= 14,	/* system call `id` ends; cpu: KB_SYSCALL_* */
+	KB_WHAT_FAULT		= 15,	/* a page fault ends; cpu: KB_FAULT_* */
+	KB_WHAT_BLOCK		= 16,	/* a request to a block device ends; id: the task that gave it to
+					 * Linux's queue, 0: not known; cpu: KB_BLOCK_* */
 };
 
 #define KB_SYSCALL_COMPAT	0x01	/* `id` is a number of the machine's other kind of programs */
 #define KB_SYSCALL_ARGUMENTS	3
+
+#define KB_FAULT_KERNEL		0x01	/* Linux wanted the page, in the task's place */
+#define KB_FAULT_MAJOR		1	/* the result of a fault that waited for a disk, or for another task */
+#define KB_FAULT_ADDRESS	0	/* which argument it is: what the program wanted */
+#define KB_FAULT_PC		1
+
+/* Source: Linux's REQ_OP_* and REQ_*, as enum bm_kbarman_what of barman_v2.h has them. */
+#define KB_BLOCK_OPERATION	0x00ff	/* see kb_block_operation_name() */
+#define KB_BLOCK_SYNC		0x0100
+#define KB_BLOCK_META		0x0200
+#define KB_BLOCK_AHEAD		0x0400
+#define KB_BLOCK_FUA		0x0800
+#define KB_BLOCK_PREFLUSH	0x1000
+#define KB_BLOCK_SECTOR		0	/* which argument it is: the first sector, of 512 bytes */
+#define KB_BLOCK_DEVICE		1	/* MAJOR << 20 | MINOR; 0: none */
+#define KB_BLOCK_BYTES		2
 
 /* In what it happened. Source: enum bm_kbarman_context. */
 enum kb_context {
@@ -191,7 +210,7 @@ struct kb_event {
 			/*
 			 * If the value is a number of lost records: why, as kb_loss_name() counts the
 			 * reasons, + 1 (0: not known), and the ticks of the first of them, or a little
-			 * earlier. Of a system call: the ticks of its begin; 0: not known.
+			 * earlier. Of what has taken time: the ticks of its begin; 0: not known.
 			 */
 			uint8_t lost;
 			uint64_t begin;
@@ -205,7 +224,10 @@ struct kb_event {
 			 * context is KB_CONTEXT_TASK; it may have caused the softirq that woke.
 			 */
 			struct kb_object object;
-			/* Of a system call: what it returned, and KB_SYSCALL_ARGUMENTS arguments. */
+			/*
+			 * Of what has taken time: what it returned, from -4095 to -1 an errno, and
+			 * KB_SYSCALL_ARGUMENTS arguments: those of the call, KB_FAULT_* or KB_BLOCK_*.
+			 */
 			int64_t result;
 			const uint64_t *arguments;
 		} custom_counter;
@@ -235,6 +257,9 @@ const char *kb_object_name(uint8_t object);
 
 /* The word for an enum kb_what, such as "waking"; NULL: a kind of a later release. */
 const char *kb_what_name(uint8_t what);
+
+/* The word for KB_BLOCK_OPERATION, such as "read"; NULL: it has none here. */
+const char *kb_block_operation_name(uint8_t operation);
 
 /* The word for an enum kb_context: "task", "softirq", "irq", "idle"; NULL: of a later release. */
 const char *kb_context_name(uint8_t context);

@@ -24,6 +24,8 @@ static const char *const whats[] = {
 	[KB_WHAT_FREQUENCY]	= "frequency",
 	[KB_WHAT_IDLE_MISS]	= "idle_miss",
 	[KB_WHAT_SYSCALL]	= "syscall",
+	[KB_WHAT_FAULT]		= "fault",
+	[KB_WHAT_BLOCK]		= "block",
 };
 
 static const char *const objects[] = {
@@ -46,6 +48,12 @@ static const char *const contexts[] = {
 	[KB_CONTEXT_SOFTIRQ]	= "softirq",
 	[KB_CONTEXT_IRQ]	= "irq",
 	[KB_CONTEXT_IDLE]	= "idle",
+};
+
+/* Linux's REQ_OP_*, as those of 5.10 and later agree on them. */
+static const char *const operations[] = {
+	[0] = "read", [1] = "write", [2] = "flush", [3] = "discard", [5] = "secure_erase",
+	[9] = "write_zeroes", [34] = "drv_in", [35] = "drv_out",
 };
 
 static const char *const softirqs[] = {
@@ -72,6 +80,11 @@ const char *kb_object_name(uint8_t object)
 const char *kb_what_name(uint8_t what)
 {
 	return what < ARRAY_SIZE(whats) ? whats[what] : NULL;
+}
+
+const char *kb_block_operation_name(uint8_t operation)
+{
+	return operation < ARRAY_SIZE(operations) ? operations[operation] : NULL;
 }
 
 const char *kb_context_name(uint8_t context)

@@ -55,7 +55,7 @@ static uint64_t hash_detail(const struct kb_event *event)
 
 	if (event->custom_counter.lost)
 		return loss * (MIX_BODY + 4);
-	if (event->custom_counter.what == KB_WHAT_SYSCALL)
+	if (event->custom_counter.arguments)
 		body = body * MIX_MORE + event->custom_counter.begin * (MIX_BODY + 6) +
 		       (uint64_t)event->custom_counter.result * (MIX_BODY + 8) +
 		       hash_chain(event->custom_counter.arguments, KB_SYSCALL_ARGUMENTS, 0);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "format/barman/ended.h"
 #include "format/barman/inside.h"
 
 /*
@@ -173,6 +174,19 @@ static kb_always_inline bool decode_annotation(const struct kb_barman *b, struct
 	return true;
 }
 
+static kb_always_inline void decode_arguments(uint64_t arguments[KB_SYSCALL_ARGUMENTS], uint8_t what,
+					      const uint8_t *at, bool swap)
+{
+	arguments[0] = kb_load64(at, swap);
+	if (what == BM_KBARMAN_BLOCK) {
+		arguments[KB_BLOCK_DEVICE] = kb_load32(at + 8, swap);
+		arguments[KB_BLOCK_BYTES] = kb_load32(at + 12, swap);
+		return;
+	}
+	arguments[1] = kb_load64(at + 8, swap);
+	arguments[2] = what == BM_KBARMAN_SYSCALL ? kb_load64(at + 16, swap) : 0;
+}
+
 /* What a value is about, which is after the record: @left bytes. Optional, like a chain. */
 static kb_always_inline void decode_detail(struct kb_barman *b, struct kb_event *event, const uint8_t *at,
 					   uint64_t left, bool swap)
@@ -189,17 +203,16 @@ static kb_always_inline void decode_detail(struct kb_barman *b, struct kb_event 
 		event->custom_counter.begin = kb_load64(at + 8, swap);
 		return;
 	}
-	if (at[6] == BM_KBARMAN_SYSCALL && left < sizeof(struct bm_kbarman_syscall))
+	if (left < barman_ended_bytes(at[6]))
 		return;
 	event->custom_counter.id = kb_load32(at, swap);
 	event->custom_counter.cpu = kb_load16(at + 4, swap);
 	event->custom_counter.what = at[6];
 	event->custom_counter.context = at[7];
-	if (at[6] == BM_KBARMAN_SYSCALL) {
+	if (barman_ended_bytes(at[6])) {
 		event->custom_counter.begin = kb_load64(at + 8, swap);
 		event->custom_counter.result = (int64_t)kb_load64(at + 16, swap);
-		for (uint32_t i = 0; i < KB_SYSCALL_ARGUMENTS; i++)
-			b->arguments[i] = kb_load64(at + 24 + 8 * i, swap);
+		decode_arguments(b->arguments, at[6], at + 24, swap);
 		event->custom_counter.arguments = b->arguments;
 	}
 	if (at[6] <= BM_KBARMAN_WAKING_NEW &&

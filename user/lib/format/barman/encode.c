@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "format/barman/ended.h"
 #include "format/barman/writer.h"
 
 /* Position of an encoder in its record. Word size and byte order are constants. */
@@ -205,23 +206,41 @@ static kb_always_inline int encode_halt(struct kb_barman_writer *writer,
 	return 0;
 }
 
+/* What struct bm_kbarman_syscall and its like have behind the detail. */
+static void put_ended(struct out *o, const struct kb_event *event)
+{
+	const uint64_t *arguments = event->custom_counter.arguments;
+
+	put64(o, event->custom_counter.begin);
+	put64(o, (uint64_t)event->custom_counter.result);
+	put64(o, arguments[0]);
+	if (event->custom_counter.what == KB_WHAT_BLOCK) {
+		put32(o, (uint32_t)arguments[KB_BLOCK_DEVICE]);
+		put32(o, (uint32_t)arguments[KB_BLOCK_BYTES]);
+		return;
+	}
+	put64(o, arguments[1]);
+	if (event->custom_counter.what == KB_WHAT_SYSCALL)
+		put64(o, arguments[2]);
+}
+
 static kb_always_inline int encode_custom(struct kb_barman_writer *writer,
 					  const struct kb_event *event, struct out *o)
 {
 	bool has_tasks = writer->shape.max_task_infos;
 	bool detail = writer->extended && event->custom_counter.what != KB_WHAT_VALUE;
 	bool loss = writer->extended && event->custom_counter.lost;
-	bool syscall = detail && event->custom_counter.what == KB_WHAT_SYSCALL;
+	uint64_t ended = detail ? barman_ended_bytes(event->custom_counter.what) : 0;
 	bool object = detail && event->custom_counter.what <= KB_WHAT_WAKING_NEW &&
 		      event->custom_counter.object.kind;
 	int ret;
 
 	if (event->custom_counter.counter >= writer->shape.num_series ||
-	    (syscall && !event->custom_counter.arguments))
+	    (ended && !event->custom_counter.arguments))
 		return -EINVAL;
 	ret = begin(writer, event, o, BM_RECORD_CUSTOM_COUNTER,
 		    (has_tasks ? 32 : 28) + (loss ? sizeof(struct bm_kbarman_loss) :
-					     syscall ? sizeof(struct bm_kbarman_syscall) :
+					     ended  ? ended :
 					     detail ? sizeof(struct bm_kbarman_detail) : 0) +
 		    (object ? sizeof(struct bm_kbarman_object) : 0));
 	if (ret)
@@ -245,12 +264,8 @@ static kb_always_inline int encode_custom(struct kb_barman_writer *writer,
 	put8(o, event->custom_counter.context);
 	if (object)
 		put_object(o, &event->custom_counter.object);
-	if (!syscall)
-		return 0;
-	put64(o, event->custom_counter.begin);
-	put64(o, (uint64_t)event->custom_counter.result);
-	for (uint32_t i = 0; i < KB_SYSCALL_ARGUMENTS; i++)
-		put64(o, event->custom_counter.arguments[i]);
+	if (ended)
+		put_ended(o, event);
 	return 0;
 }
 

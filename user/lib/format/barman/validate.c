@@ -51,9 +51,11 @@ static void check_detail(struct kb_barman *barman, const struct kb_event *event)
 				       "capture of %" PRIu32, cpu, barman->header.max_cores);
 		break;
 	case KB_WHAT_SYSCALL:
+	case KB_WHAT_FAULT:
+	case KB_WHAT_BLOCK:
 		if (event->custom_counter.begin > event->timestamp)
-			barman_finding(barman, event->offset, "a system call that ends before it begins, "
-				       "at %" PRIu64, event->custom_counter.begin);
+			barman_finding(barman, event->offset, "a %s that ends before it begins, at %" PRIu64,
+				       kb_what_name(event->custom_counter.what), event->custom_counter.begin);
 		break;
 	default:
 		break;

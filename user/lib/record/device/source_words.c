@@ -18,6 +18,8 @@ static const struct kb_source_word words[] = {
 	{ KBARMAN_SOURCE_SOFTIRQ, "softirq", "softirq_entry", "softirqs" },
 	{ KBARMAN_SOURCE_FREQ, "freq", "cpu_frequency", "frequencies" },
 	{ KBARMAN_SOURCE_SYSCALLS, "syscalls", "sys_exit", "system calls" },
+	{ KBARMAN_SOURCE_FAULTS, "faults", "sched_process_exit", "page faults" },
+	{ KBARMAN_SOURCE_BLOCK, "block", "block_rq_complete", "requests to block devices" },
 };
 
 const struct kb_source_word *kb_source_word(size_t i)
