@@ -38,7 +38,7 @@ static void syscalls_note(const struct kbarman_session *session, u32 task_id, u6
 	WRITE_ONCE(*syscalls_place(session, task_id), begin << KBARMAN_BEGIN_SHIFT | TAG(task_id));
 }
 
-/* When the call of @task_id began, as struct kbarman_syscall has it. Its place is empty then. */
+/* When the call of @task_id began, as struct kbarman_ended has it. Its place is empty then. */
 static u64 syscalls_take(const struct kbarman_session *session, u32 task_id)
 {
 	u64 *place = syscalls_place(session, task_id), word = READ_ONCE(*place);

@@ -82,7 +82,7 @@
 #define PROCESS		7		/* that of task 1 */
 #define MAPS		64
 #define PAGE		65536		/* a page, whatever pages there are */
-#define OWN_SERIES	9	/* of the module: "Lost records", one without a name, and the sources */
+#define OWN_SERIES	11	/* of the module: "Lost records", one without a name, and the sources */
 #define SERIES		(64 + OWN_SERIES)	/* and as many charts */
 
 struct tail {
@@ -302,6 +302,8 @@ static const struct {
 	[6] = { KBARMAN_SOURCE_FREQ, "Frequency" },
 	[7] = { KBARMAN_SOURCE_FREQ, "Idle misses" },
 	[8] = { KBARMAN_SOURCE_SYSCALLS, "System calls" },
+	[9] = { KBARMAN_SOURCE_FAULTS, "Page faults" },
+	[10] = { KBARMAN_SOURCE_BLOCK, "Block requests" },
 };
 
 static void name_series(unsigned int i)
@@ -527,6 +529,8 @@ struct detailed {
 	union {
 		struct bm_kbarman_detail detail;
 		struct bm_kbarman_syscall call;
+		struct bm_kbarman_fault fault;
+		struct bm_kbarman_block block;
 	};
 } __attribute__((packed, aligned(4)));
 
@@ -552,6 +556,8 @@ static const struct {
 	{ 6, BM_KBARMAN_FREQUENCY, BM_KBARMAN_IN_TASK, 1, 0, 1200000 },
 	{ 7, BM_KBARMAN_IDLE_MISS, 1, 1, 2, 1 },
 	{ 8, BM_KBARMAN_SYSCALL, BM_KBARMAN_IN_TASK, 0, FAKE_CALL, 1 },
+	{ 9, BM_KBARMAN_FAULT, BM_KBARMAN_IN_TASK, BM_KBARMAN_FAULT_KERNEL, 0, 1 },
+	{ 10, BM_KBARMAN_BLOCK, BM_KBARMAN_IN_IRQ, 1 | BM_KBARMAN_BLOCK_SYNC, 1, 1 },
 };
 
 #define KINDS	(sizeof(kinds) / sizeof(kinds[0]))
@@ -574,6 +580,14 @@ static void write_detailed(unsigned int cpu, unsigned int kind)
 		record->call.arguments[1] = 0x7ffffffff000;
 		record->call.arguments[2] = 4096;
 	}
+	if (kinds[kind].what == BM_KBARMAN_FAULT)
+		record->fault = (struct bm_kbarman_fault){
+			.detail = record->detail, .begin = record->value.header.timestamp - 500, .result = 1,
+			.address = 0x7ffff0000000, .pc = 0xffffffff81000010 };
+	if (kinds[kind].what == BM_KBARMAN_BLOCK)
+		record->block = (struct bm_kbarman_block){
+			.detail = record->detail, .begin = record->value.header.timestamp - 600, .result = -5,
+			.sector = 1ULL << 33, .device = 8 << 20 | 1, .bytes = 4096 };
 	end_record(cpu);
 }
 
@@ -709,7 +723,7 @@ static int configure(struct kbarman_configure *config)
 		fake.block = 64;
 	if (config->flags & (KBARMAN_CONFIGURE_CHAIN_SWITCH | KBARMAN_CONFIGURE_OBJECTS))
 		fake.block = 64;
-	if (setting("FAKE_STACKS", 0) || config->sources & KBARMAN_SOURCE_SYSCALLS)
+	if (setting("FAKE_STACKS", 0) || config->sources & (KBARMAN_SOURCE_SYSCALLS | KBARMAN_SOURCE_FAULTS | KBARMAN_SOURCE_BLOCK))
 		fake.block = 128;
 	if (!fake.config.watermark)
 		fake.config.watermark = config->ring_bytes / 4;
@@ -742,7 +756,8 @@ static const char *chain_parts(void)
 
 static void add_sources(void)
 {
-	static const char *const words[] = { "wake", "migrate", "irq", "softirq", "freq", "syscalls" };
+	static const char *const words[] = { "wake", "migrate", "irq", "softirq", "freq", "syscalls",
+					     "faults", "block" };
 	char text[64] = "";
 
 	for (unsigned int i = 0; i < sizeof(words) / sizeof(words[0]); i++)

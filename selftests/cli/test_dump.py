@@ -266,15 +266,22 @@ def check_says_valid_or_what_is_wrong(tmp):
     assert done.returncode == 2
 
 
-def a_system_call_ends_behind_its_begin(tmp):
+def what_takes_time_ends_behind_its_begin(tmp):
     """And may have flags of a later release."""
     path = os.path.join(tmp, "calls.cap")
-    for begin, says in (0, "valid"), (5000, "valid"), (5001, "a system call that ends before it begins, at 5001"):
-        capture = Maker(series=["System calls"])
-        capture.task(7, "caller")
-        capture.syscall(0, 5000, 7, 9999, begin, -2**63, (2**64 - 1,) * 3, compat=0xffff)
-        done = tap.run("check", capture.save(path))
-        assert done.returncode == (says != "valid") and says in done.stdout, done
+    for begin, says in (0, "valid"), (5000, "valid"), (5001, "that ends before it begins, at 5001"):
+        for what in "syscall", "fault", "block":
+            capture = Maker(series=["What takes time"])
+            capture.task(7, "caller")
+            if what == "syscall":
+                capture.syscall(0, 5000, 7, 9999, begin, -2**63, (2**64 - 1,) * 3, compat=0xffff)
+            elif what == "fault":
+                capture.fault(0, 5000, 7, begin, -2**63, 2**64 - 1, 0, kernel=0xffff)
+            else:
+                capture.block(0, 5000, 7, begin, 2**63 - 1, 2**64 - 1, 2**32 - 1, 2**32 - 1, 0xffff)
+            done = tap.run("check", capture.save(path))
+            wrong = says != "valid"
+            assert done.returncode == wrong and (f"a {what} {says}" if wrong else says) in done.stdout, done
 
 
 def merge_orders_records_by_time(tmp):

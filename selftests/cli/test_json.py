@@ -28,7 +28,7 @@ import test_lines
 import test_record as recorder
 import test_script
 import test_tptp
-import test_syscalls_report
+import test_ended_report
 import test_waits
 from capture_writer import CaptureWriter
 from make_capture import Maker
@@ -149,6 +149,8 @@ def dump_of_captures_has_what_is_promised(tmp):
     capture.about(0, 4000, 7, "waking", 8, cpu=0, context=2)
     capture.about(0, 4000, 7, 99, 8, context=9)
     capture.syscall(0, 5000, 7, 0, 4500, -2, (3, 2**64 - 1, 4096))
+    capture.fault(0, 5001, 7, 5000, 1, 4096, 8)
+    capture.block(0, 5002, 7, 5000, 0, 8, 8 << 20, 512)
     capture.save(path)
     check("DUMP OF A BARMAN CAPTURE", lines + objects("dump", "-j", path))
 
@@ -269,8 +271,10 @@ def report_has_what_is_promised(tmp):
     lines += objects("report", "-j", "--waits", cwd=waits)
     test_waits.make_many(waits, more=1)
     lines += objects("report", "-j", "--waits", cwd=waits)
-    test_syscalls_report.make(waits)
+    test_ended_report.make(waits)
     lines += objects("report", "-j", "--syscalls", cwd=waits)
+    test_ended_report.make_faults_and_requests(waits)
+    lines += objects("report", "-j", "--faults", cwd=waits) + objects("report", "-j", "--block", cwd=waits)
     test_critical_path.full(late)
     lines += objects("report", "-j", "--critical-path", "first", cwd=late)
     os.mkdir(rotated := os.path.join(tmp, "rotated"))

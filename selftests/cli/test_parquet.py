@@ -452,6 +452,8 @@ def the_manual_has_every_column(tmp):
     known = {}
     calls = Late()
     calls.syscall(0, 2000, 7, 0, 1000, 0)
+    calls.fault(0, 2001, 7, 1000, 1, 4096, 8)
+    calls.block(0, 2002, 7, 1000, 0, 8, 8 << 20, 512)
     for name, capture in ("a", viewers.small()), ("b", viewers.sources()), ("d", calls):
         convert(tmp, capture.save(os.path.join(tmp, name + ".cap")))
     c = CaptureWriter()

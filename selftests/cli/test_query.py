@@ -29,7 +29,7 @@ from make_capture import Maker
 # Tables over records, with a column that is no common one.
 TABLES = {"records": "type", "switches": "next_tid", "slices": "end_ns", "waits": "asleep",
           "samples": "weight", "frames": "pc", "counters": "value", "wakeups": "woken_tid",
-          "delays": "queue_ns", "migrations": "to_cpu", "interrupts": "own_ns", "syscalls": "number", "marks": "text",
+          "delays": "queue_ns", "migrations": "to_cpu", "interrupts": "own_ns", "syscalls": "number", "faults": "pc", "block": "sector", "marks": "text",
           "series": "value", "details": "about_id"}
 COUNTERS = {f"counter.{cpu}.{i}": name for cpu in range(4)
             for i, name in enumerate(["cycles", "instructions"])}
@@ -109,6 +109,10 @@ def random_capture(path, records=3000, seed=1, cores=4, losses=True, readings=Fa
             c.softirq_exit(core, now + 90, NET_RX, running[core])
             c.syscall(core, now + 95, running[core], (0, 56, 257)[now % 3], now - 40 if now % 5 else 0,
                       -2 if now % 2 else 0, (now, 2**64 - 100, 0), compat=now % 7 == 0)
+            c.fault(core, now + 96, running[core], now - 30 if now % 5 else 0, now % 4 - 2, now, 0x401000 + now,
+                    kernel=now % 3 == 0)
+            c.block(core, now + 97, running[core] if now % 3 else 0, now - 20 if now % 5 else 0, -(now % 2), now,
+                    8 << 20 | now % 3, 512 * (now % 9), now % 8)
         elif kind < 0.98:
             c.record(5, core, now, b"".join([running[core].to_bytes(4, "little"), (5).to_bytes(8, "little"),
                                              bytes(12), bytes([1]), b"mark\0"]))
@@ -132,7 +136,7 @@ def each_table_has_as_many_rows_as_a_dump_has_records(tmp):
     assert children
     want = {"switches": types["task_switch"], "samples": types["sample_pc"], "marks": types["annotation"],
             "records": sum(types.values()), "wakeups": types["waking"] + types["waking_new"],
-            "migrations": types["migrate"], "syscalls": types["syscall"] - children, "series": types["value"],
+            "migrations": types["migrate"], "syscalls": types["syscall"] - children, "faults": types["fault"], "block": types["block"], "series": types["value"],
             "counters": 2 * types["sample_pc"],
             "interrupts": types["irq_exit"] + types["ipi_exit"] + types["softirq_exit"]}
     got = {table: one(path, f"SELECT count(*) FROM {table}") for table in want}

@@ -788,7 +788,7 @@ def what_this_kernel_cannot_give_is_said_and_left_out(tmp):
 
 # What fake_device.c writes, by source: enum bm_kbarman_what.
 KINDS = {"wake": {1, 2}, "migrate": {3}, "irq": {4, 5, 6, 7}, "softirq": {8, 9, 10}, "freq": {11, 12},
-         "syscalls": {14}}
+         "syscalls": {14}, "faults": {15}, "block": {16}}
 ALL_SOURCES = "wake,migrate,irq,softirq,freq"
 
 
@@ -805,7 +805,9 @@ def sources_are_recorded_if_asked_for(tmp):
             (["--sources", "freq,wake"], "wake,freq"), (["--sources", "sched,idle,softirq"], "softirq"),
             (["--sources", "irq", "--sources", "migrate"], "migrate,irq"),
             (["--sources", "syscalls"], "syscalls"),
-            (["--latency", "--sources", "syscalls"], ALL_SOURCES + ",syscalls")):
+            (["--sources", "faults"], "faults"),
+            (["--sources", "block"], "block"),
+            (["--latency", "--sources", "syscalls,faults,block"], ALL_SOURCES + ",syscalls,faults,block")):
         assert record(tmp, *args, "sleep", "0.1", env=fake(FAKE_RATE=2)).returncode == 0, args
         capture, records = whole(tmp)
         assert capture.facts().get("sources", "") == wanted, (args, capture.facts())
@@ -819,21 +821,25 @@ def sources_are_recorded_if_asked_for(tmp):
         assert tap.run("check", "kbarman.cap", cwd=tmp).returncode == 0
     for bad in "", "wakes", "wake,,irq", "marks":
         result = record(tmp, "--sources", bad, "true")
-        assert result.returncode == 2 and "wake, migrate, irq, softirq, freq, syscalls" in result.stderr, result
+        assert result.returncode == 2 and "wake, migrate, irq, softirq, freq, syscalls, faults, block" in result.stderr, result
 
 
-def system_calls_are_recorded_whole(tmp):
+def what_takes_time_is_recorded_whole(tmp):
     """By record, and by what rewrites records."""
-    assert record(tmp, "--sources", "syscalls", "sleep", "0.1", env=fake(FAKE_RATE=2)).returncode == 0
+    assert record(tmp, "--sources", "syscalls,faults,block", "sleep", "0.1", env=fake(FAKE_RATE=2)).returncode == 0
     for args in ["merge", "kbarman.cap", "-o", "merged.cap"], ["recover", "merged.cap", "-o", "whole.cap"]:
         assert tap.run(*args, cwd=tmp).returncode == 0, args
     for name in "kbarman.cap", "merged.cap", "whole.cap":
         said = [json.loads(line) for line in tap.run("dump", "--json", name, cwd=tmp).stdout.splitlines()]
-        calls = [line for line in said if line.get("what") == "syscall"]
-        assert calls, name
-        for call in calls:
-            assert call["begin"] == call["timestamp"] - 700 and call["result"] == 4096, call
-            assert call["about_id"] == 0 and call["arguments"] == [3, 0x7ffffffff000, 4096], call
+        for what, took, about, flags, result, arguments in (
+                ("syscall", 700, 0, 0, 4096, [3, 0x7ffffffff000, 4096]),
+                ("fault", 500, 0, 1, 1, [0x7ffff0000000, 0xffffffff81000010, 0]),
+                ("block", 600, 1, 0x101, -5, [1 << 33, 8 << 20 | 1, 4096])):
+            ended = [line for line in said if line.get("what") == what]
+            assert ended, (name, what)
+            for line in ended:
+                assert line["begin"] == line["timestamp"] - took and line["result"] == result, line
+                assert (line["about_id"], line["about_cpu"], line["arguments"]) == (about, flags, arguments), line
 
 
 def series_of_programs_follow_those_of_the_sources(tmp):
@@ -845,10 +851,10 @@ def series_of_programs_follow_those_of_the_sources(tmp):
         assert done.returncode == 0, done
         capture, records = check(os.path.join(tmp, "kbarman.cap"))
         names = [capture.string(row[1]) for row in capture.series]
-        assert names[0] == "Lost records" and names[9:] == ["frogs"], names
-        assert any(names[1:9]) == bool(args), names
+        assert names[0] == "Lost records" and names[11:] == ["frogs"], names
+        assert any(names[1:11]) == bool(args), names
         assert [struct.unpack_from("=Q", data, 24)[0] for kind, _, _, data in records
-                if kind == "custom_counter" and data[20] == 9], names
+                if kind == "custom_counter" and data[20] == 11], names
         info = json.loads(tap.run("info", "-j", cwd=tmp).stdout.splitlines()[0])
         assert info["series"] == [name for name in names if name], info
 

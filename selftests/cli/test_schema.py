@@ -100,7 +100,7 @@ def rows_of_python(path):
                 if table in ("counters", "series", "interrupts") and name in row:
                     row[name] = numbers[row[name]]
             if not row.get("known", True):
-                row.update({"duration_ns" if table == "syscalls" else "tid": None})
+                row.update({"duration_ns" if table in ("syscalls", "faults", "block") else "tid": None})
             at = row.get("end_ns", row.get("at_ns"))
             if at is not None:
                 row.update({front + word: None if row[front + "tid"] is None else find(row[front + "tid"], at)
@@ -141,7 +141,7 @@ def rows_of_parquet(path):
 
 # Kinds of lines that are rows of a table of the schema; others keep their kind.
 KINDS = {"switch": "switches", "sample": "samples", "wake": "wakeups", "migrate": "migrations",
-         "annotation": "marks", "counter": "series", "syscalls": "syscalls"}
+         "annotation": "marks", "counter": "series", "syscalls": "syscalls", "faults": "faults", "block": "block"}
 
 
 LINES = (("script",), ("report", "--percent-limit", "0"), ("report", "--latency", "--irq"), ("dump",))
@@ -293,6 +293,9 @@ QUESTIONS = [
      "SELECT what, id, handler, count, own_ns, longest_ns FROM report_interrupt"),
     ("spf", "SELECT tid, task, sum(duration_ns), max(duration_ns) FROM interrupts GROUP BY tid, task"),
     ("spf", "SELECT nullif(call, ''), number, result, count(*), sum(duration_ns), min(arg0), max(arg1) FROM syscalls GROUP BY 1, 2, 3"),
+    ("spf", "SELECT kind, kernel, tid, task, cpu, count(*), sum(duration_ns), sum(end_ns - at_ns) FROM faults GROUP BY 1, 2, 3, 4, 5"),
+    ("spf", "SELECT nullif(disk, ''), device, nullif(operation, ''), flags, result, count(*), sum(duration_ns), sum(bytes), "
+     "max(sector) FROM block GROUP BY 1, 2, 3, 4, 5"),
     ("spf", "SELECT tid, task, cpu, compat, max(end_ns - at_ns), sum(end_ns) FROM syscalls GROUP BY 1, 2, 3, 4"),
     ("spfj", "SELECT nullif(call, ''), number, compat, tid, cpu, result, sum(duration_ns), count(*) FROM syscalls "
      "WHERE duration_ns IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6"),

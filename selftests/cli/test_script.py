@@ -150,7 +150,7 @@ def make_sources(path):
     """One record of each source, in the order in which they are printed."""
     capture = Maker(cores=4, series=["Wakeups"], facts={
         "irq.33": "virtio0, eth0", "irq.34": "old", "machine": "x86_64",
-        "sources": "wake,migrate,irq,softirq,freq,syscalls"})
+        "sources": "wake,migrate,irq,softirq,freq,syscalls,faults,block", f"disk.{8 << 20 | 17}": "sdb"})
     capture.string("kbarman.irq.34=new")
     for task, name in (0, "swapper"), (7, "waker"), (8, "a sleeper"):
         capture.task(task, name)
@@ -173,6 +173,10 @@ def make_sources(path):
     capture.syscall(0, 13200, 7, 257, 0, -2, (2**64 - 100, 0, 2**32))
     capture.syscall(0, 13300, 7, 3, 13300, 0, compat=True)
     capture.syscall(0, 13400, 7, 99999, 13399, -2**63)
+    capture.fault(0, 13500, 7, 13000, 0, 0x7ffd12345678, 0x401000)
+    capture.fault(0, 13501, 7, 13000, -14, 3, 0xffffffff81000010, kernel=True)
+    capture.block(0, 13600, 8, 13000, 0, 2048, 8 << 20 | 17, 4096, 0x301)
+    capture.block(0, 13601, 0, 0, -5, 0, 8 << 20 | 17, 0, 0x1902)
     capture.about(0, 14000, 7, 99, 5)
     return capture.save(path)
 
@@ -199,6 +203,10 @@ SOURCES = [
     ("syscalls", "raw_syscalls:sys_exit: openat(0xffffffffffffff9c, 0x0, 0x100000000) = -2"),
     ("syscalls", "raw_syscalls:sys_exit: syscall_3(0x0, 0x0, 0x0) = 0 (0.000 us)"),	# of 32 bits
     ("syscalls", f"raw_syscalls:sys_exit: syscall_99999(0x0, 0x0, 0x0) = {-2**63} (0.001 us)"),
+    ("faults", "kbarman:fault: minor address=0x7ffd12345678 ip=0x401000 user (0.500 us)"),
+    ("faults", "kbarman:fault: failed address=0x3 ip=0xffffffff81000010 kernel"),
+    ("block", "block:block_rq_complete: 8,17 WSM () 2048 + 8 [0] tid=8 (0.600 us)"),
+    ("block", "block:block_rq_complete: 8,17 FFFS () 0 + 0 [-5]"),
     ("counter", "kbarman:counter: Wakeups=1"),	# a kind of a later release
 ]
 
@@ -209,10 +217,18 @@ def sources_are_tracepoints(tmp):
     assert [line.partition(": ")[2] for line in lines] == [text for _, text in SOURCES], lines
     assert {HEAD.match(line).group(1) for line in lines[:15]} == {"waker"}, lines
     assert HEAD.match(lines[15]).group(1) == "swapper", lines
-    for wanted in "wake", "migrate", "irq", "softirq", "freq", "syscalls", "counter", "wake,freq":
+    for wanted in "wake", "migrate", "irq", "softirq", "freq", "syscalls", "faults", "block", "counter", "wake,freq":
         lines = tap.run("script", "-e", wanted, path).stdout.splitlines()
         assert [line.partition(": ")[2] for line in lines] == [
             text for source, text in SOURCES if source in wanted.split(",")], (wanted, lines)
+    lines = tap.run("script", "-j", "-e", "faults,block", path).stdout.splitlines()
+    common = {"cpu": 0, "task": "waker", "pid": 7, "tid": 7}
+    assert [json.loads(line) for line in lines[1:3]] == [
+        {"kind": "faults", "at_ns": 13501, **common, "what": "fault", "fault": "failed", "kernel": True, "address": 3,
+         "pc": 0xffffffff81000010, "result": -14},
+        {"kind": "block", "at_ns": 13600, **common, "tid": 0, "pid": 0, "task": "swapper", "what": "block",
+         "request_tid": 8, "disk": "sdb", "device": 8 << 20 | 17, "operation": "write", "flags": "sync,meta",
+         "sector": 2048, "bytes": 4096, "duration_ns": 600, "result": 0}], lines
     lines = tap.run("script", "-j", "-e", "syscalls", path).stdout.splitlines()
     known, unknown = json.loads(lines[0]), json.loads(lines[1])
     assert known == {

@@ -13,7 +13,7 @@ import tap  # noqa: E402
 import viewers  # noqa: E402
 from latency_capture import Late  # noqa: E402
 
-CPUS, INTERRUPTS, CALLS = 0, 4194305, 4194306
+CPUS, INTERRUPTS, CALLS, REQUESTS = 0, 4194305, 4194306, 4194307
 MOMENTS = "migrate", "softirq_raise", "idle_miss"
 
 
@@ -34,7 +34,7 @@ class Trace:
         self.frames = self.document["stackFrames"]
         self.slices, self.samples, self.values, self.marks = [], [], [], []
         self.threads, self.processes = {}, {}
-        self.handlers, self.arrows, self.moments, self.calls = [], [], [], []
+        self.handlers, self.arrows, self.moments, self.calls, self.requests = [], [], [], [], []
         self.profiles = {}      # by process and session: thread, time, nodes, has samples
         # Speedscope takes it for a timeline by that, and by a profile in it
         assert {"pid", "tid", "ph", "cat"} <= set(self.document["traceEvents"][0])
@@ -62,8 +62,11 @@ class Trace:
             assert phase == "X", event
             self.handlers.append((category, event["tid"], time, ns(event["dur"]), event["name"],
                                   event["args"]["tid"]))
+        elif event["pid"] == REQUESTS:
+            assert category == "block" and event["tid"] == 8 << 20 | 16, event
+            self.requests.append((event["id"], phase, time, event["name"], event.get("args")))
         elif event["pid"] == CALLS:
-            assert category == "syscall" and (phase == "X" or event["s"] == "t"), event
+            assert category in ("syscall", "fault") and (phase == "X" or event["s"] == "t"), event
             self.calls.append((phase, event["tid"], time, ns(event.get("dur", "0")), event["name"], event["args"]))
         elif phase in "sf":
             assert event["pid"] == CPUS and (phase == "s" or event["bp"] == "e"), event
@@ -152,10 +155,19 @@ def sources_are_slices_arrows_and_moments(tmp):
     assert sorted(trace.moments, key=lambda moment: moment[2]) == [
         ("softirq_raise", 0, 1100, {"id": 3, "cpu": 0}), ("migrate", 0, 1650, {"id": 11, "cpu": 0}),
         ("idle_miss", 1, 2700, {"id": 2, "cpu": 1})], trace.moments
-    assert trace.processes[CALLS, 11] == "System calls" and trace.threads[CALLS, 11] == "beta"
+    assert trace.processes[CALLS, 11] == "System calls and faults" and trace.threads[CALLS, 11] == "beta"
     assert sorted(trace.calls, key=str) == [
         ("X", 11, 2100, 860, "read", {"number": 0, "cpu": 0, "result": -4, "arguments": [3, -100, 5]}),
-        ("i", 11, 2970, 0, "syscall", {"number": 9999, "cpu": 0, "result": 7, "arguments": [0, 0, 0]})], trace.calls
+        ("X", 11, 2971, 1, "minor", {"cpu": 0, "kernel": False, "address": 0x7f0000001000, "pc": 0x401000}),
+        ("X", 11, 2972, 2, "major", {"cpu": 0, "kernel": True, "address": 0x7f0000002008, "pc": 0xffffffff81000010}),
+        ("i", 11, 2970, 0, "syscall", {"number": 9999, "cpu": 0, "result": 7, "arguments": [0, 0, 0]}),
+        ("i", 11, 2976, 0, "failed", {"cpu": 0, "kernel": False, "address": 3, "pc": 0x401004})], trace.calls
+    assert trace.processes[REQUESTS, 0] == "Block requests"
+    assert sorted(trace.requests) == [
+        (1, "b", 2100, "8:16 write", {"tid": 11, "sector": 2048, "bytes": 4096, "flags": "sync", "result": 0}),
+        (1, "e", 2980, "8:16 write", None),
+        (2, "b", 2200, "8:16 read", {"tid": 10, "sector": 4096, "bytes": 8192, "flags": "", "result": -5}),
+        (2, "e", 2984, "8:16 read", None)], trace.requests
     # a kind of a later release is a value, and nothing is both
     assert [value[:3] for value in trace.values] == [
         ("series", 2600, "CPU 1 kHz"), ("series", 2800, "CPU 1 Wakeups")], trace.values

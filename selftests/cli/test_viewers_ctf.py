@@ -144,7 +144,7 @@ def sources_are_events_of_lttng(tmp):
     others = {"sched_switch", "power_cpu_idle", "kbarman:task"}
     got = [event for event in trace.events if event[1] not in others]
     assert [(cpu, time - viewers.RAW_BASE) for time, _, cpu, _ in got] == [
-        *(source[:2] for source in viewers.SOURCES), (0, 2960), (0, 2970)], got
+        *(source[:2] for source in viewers.SOURCES), (0, 2960), (0, 2970), (0, 2972), (0, 2974), (0, 2976), (1, 2980), (1, 2984)], got
     woken = {"comm": "beta", "tid": 11, "prio": 20}
     assert [(name, f) for _, name, _, f in got] == [
         ("irq_handler_entry", {"irq": 33, "name": "virtio0"}), ("irq_softirq_raise", {"vec": 3}),
@@ -164,7 +164,15 @@ def sources_are_events_of_lttng(tmp):
         ("kbarman:syscall", {"tid": 11, "name": "read", "number": 0, "duration": 860, "ret": -4, "arg0": 3,
                              "arg1": 2**64 - 100, "arg2": 5}),
         ("kbarman:syscall", {"tid": 11, "name": "-", "number": 9999, "duration": 0, "ret": 7, "arg0": 0, "arg1": 0,
-                             "arg2": 0})], got
+                             "arg2": 0}),
+        ("kbarman:fault", {"tid": 11, "kind": "minor", "kernel": 0, "duration": 1, "address": 0x7f0000001000, "ip": 0x401000}),
+        ("kbarman:fault", {"tid": 11, "kind": "major", "kernel": 1, "duration": 2, "address": 0x7f0000002008,
+                           "ip": 0xffffffff81000010}),
+        ("kbarman:fault", {"tid": 11, "kind": "failed", "kernel": 0, "duration": 0, "address": 3, "ip": 0x401004}),
+        ("kbarman:block", {"tid": 11, "disk": "8:16", "dev": 8 << 20 | 16, "operation": "write", "flags": "sync",
+                           "duration": 880, "error": 0, "sector": 2048, "bytes": 4096}),
+        ("kbarman:block", {"tid": 10, "disk": "8:16", "dev": 8 << 20 | 16, "operation": "read", "flags": "-",
+                           "duration": 784, "error": -5, "sector": 4096, "bytes": 8192})], got
 
 
 def packets_of(data):

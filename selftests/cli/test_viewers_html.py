@@ -117,7 +117,7 @@ def page_has_what_the_capture_has(tmp):
         viewers.same(path, sorted(want, key=str), sorted(data.marks, key=str))
         series = [s["name"] for s in data.tables["series"]]
         viewers.same(path, sorted((ns, series.index(name), value) for ns, _, name, value in
-                                  said.values_and("migrate", "frequency", "idle_miss", "syscall")),
+                                  said.values_and("migrate", "frequency", "idle_miss", "syscall", "fault", "block")),
                      sorted((ns, which, value) for kind, _, ns, which, value in data.values if kind == SERIES))
         if "golden" not in path:    # whose counters are not deltas
             sums = collections.Counter()
@@ -138,7 +138,8 @@ def sources_are_handlers_and_wakeups(tmp):
     # what is no handler and no wakeup is a value, and nothing is both
     assert sorted((when, cpu, which, value) for _, cpu, when, which, value in data.values) == [
         (1650, 0, 3, 1), (2600, 1, 6, 1200000), (2700, 1, 7, 1), (2800, 1, 2, 5),
-        (2960, 0, 8, 1), (2970, 0, 8, 1)], data.values
+        (2960, 0, 8, 1), (2970, 0, 8, 1), (2972, 0, 9, 1), (2974, 0, 9, 1), (2976, 0, 9, 1), (2980, 1, 10, 1),
+        (2984, 1, 10, 1)], data.values
 
 
 LOOK_AT_SOURCES = """<script>

@@ -523,7 +523,8 @@ def sources_are_events_of_the_kernel(tmp):
     assert {11, 12} <= set(trace.threads), trace.threads
     # what Perfetto has no event for is a value, and nothing is both
     names = [trace.tracks[event["track"]]["name"] for _, event in trace.events]
-    assert sorted(names) == ["CPU 0 System calls", "CPU 0 System calls", "CPU 1 Idle misses", "CPU 1 Wakeups"], names
+    assert sorted(names) == ["CPU 0 Page faults"] * 3 + ["CPU 0 System calls"] * 2 + ["CPU 1 Block requests"] * 2 + \
+        ["CPU 1 Idle misses", "CPU 1 Wakeups"], names
 
 
 def thread_states(trace):

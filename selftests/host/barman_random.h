@@ -210,7 +210,7 @@ static inline void random_annotation(struct random_capture *c, uint32_t index)
 /* What a value of kbarman's own series is about, of this release or a later one. */
 static inline void random_detail(struct random_capture *c, uint32_t index, struct kb_event *e)
 {
-	e->custom_counter.what = 1 + random_below(16);
+	e->custom_counter.what = 1 + random_below(BM_KBARMAN_BLOCK + 2);
 	if (e->custom_counter.what == BM_KBARMAN_LOST) {
 		e->custom_counter.what = 0;
 		e->custom_counter.lost = 1 + random_below(KBARMAN_LOST_REASONS + 1);
@@ -220,11 +220,18 @@ static inline void random_detail(struct random_capture *c, uint32_t index, struc
 	e->custom_counter.context = random_below(5);
 	e->custom_counter.cpu = random_below(c->layout.max_cores);
 	e->custom_counter.id = random_u64();
-	if (e->custom_counter.what == BM_KBARMAN_SYSCALL) {
+	if (e->custom_counter.what >= BM_KBARMAN_SYSCALL && e->custom_counter.what <= BM_KBARMAN_BLOCK) {
 		e->custom_counter.begin = random_u64() & e->timestamp;	/* not behind its end */
 		e->custom_counter.result = (int64_t)random_u64();
 		for (uint32_t i = 0; i < KB_SYSCALL_ARGUMENTS; i++)
 			c->arguments[index][i] = random_u64();
+		/* What such a record has no room for. */
+		if (e->custom_counter.what == BM_KBARMAN_FAULT)
+			c->arguments[index][2] = 0;
+		if (e->custom_counter.what == BM_KBARMAN_BLOCK) {
+			c->arguments[index][KB_BLOCK_DEVICE] &= UINT32_MAX;
+			c->arguments[index][KB_BLOCK_BYTES] &= UINT32_MAX;
+		}
 		e->custom_counter.arguments = c->arguments[index];
 	}
 	if (e->custom_counter.what <= BM_KBARMAN_WAKING_NEW)
@@ -357,7 +364,8 @@ static inline bool same_event(const struct kb_event *a, const struct kb_event *b
 		       a->custom_counter.cpu == b->custom_counter.cpu &&
 		       a->custom_counter.id == b->custom_counter.id &&
 		       same_object(&a->custom_counter.object, &b->custom_counter.object) &&
-		       (a->custom_counter.what != KB_WHAT_SYSCALL ||
+		       !a->custom_counter.arguments == !b->custom_counter.arguments &&
+		       (!a->custom_counter.arguments ||
 			(a->custom_counter.begin == b->custom_counter.begin &&
 			 a->custom_counter.result == b->custom_counter.result &&
 			 memcmp(a->custom_counter.arguments, b->custom_counter.arguments,

@@ -47,7 +47,7 @@ static void whole_files(void)
 		"labels = no\n"
 		"\n"
 		" [ session  all ] \n"
-		"sources = sched wake, irq syscalls\n"
+		"sources = sched wake, irq syscalls faults block\n"
 		"cpus = 0-3\n"
 		"  buffer = 2M  \n"
 		"file_time = 5m\r\n"
@@ -68,7 +68,7 @@ static void whole_files(void)
 	tap_ok(a && b && !agent_config_find(&config, "c"), "sessions_are_found_by_name");
 	tap_ok(!a->notes && !b->notes, "nothing_is_noted_without_labels_and_commands");
 	tap_is(a->sources, KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_WAKE | KBARMAN_SOURCE_IRQ |
-	       KBARMAN_SOURCE_SYSCALLS,
+	       KBARMAN_SOURCE_SYSCALLS | KBARMAN_SOURCE_FAULTS | KBARMAN_SOURCE_BLOCK,
 	       "sources_are_words");
 	tap_is_string(a->cpus, "0-3", "cpus_are_a_list");
 	tap_is(a->ring_bytes, 2 << 20, "white_space_around_values_does_not_count");

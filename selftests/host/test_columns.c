@@ -265,7 +265,7 @@ static bool is_power(uint64_t room)
 /* ---- parts ---- */
 
 #define EVERYTHING	"samples.frames records switches samples halts runs idle gaps wakeups " \
-			"interrupts syscalls counters series details marks functions handlers tasks " \
+			"interrupts syscalls faults block counters series details marks functions handlers tasks " \
 			"images series_names events " \
 			"losses facts header switches.frames"
 

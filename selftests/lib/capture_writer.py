@@ -76,6 +76,16 @@ class CaptureWriter:
         self.record(4, core, timestamp, struct.pack("<IIQIHBB", task_id, series, value, about, cpu,
                                                     what, context))
 
+    def fault(self, core, end, task_id, series, begin, result, address, pc, kernel=False):
+        """A page fault that ends. @begin 0: not known."""
+        self.record(4, core, end, struct.pack("<IIQIHBBQqQQ", task_id, series, 1, 0, kernel, 15, 0, begin, result,
+                                              address, pc))
+
+    def block(self, core, end, task_id, series, begin, result, sector, device, size, flags):
+        """A request of task @task_id to a block device that ends. @begin 0: not known."""
+        self.record(4, core, end, struct.pack("<IIQIHBBQqQII", 0, series, 1, task_id, flags, 16, 2, begin, result,
+                                              sector, device, size))
+
     def syscall(self, core, end, task_id, series, number, begin, result, arguments=(0, 0, 0)):
         """A system call that ends. @begin 0: not known."""
         self.record(4, core, end, struct.pack("<IIQIHBBQq3Q", task_id, series, 1, number, 0, 14, 0, begin, result,

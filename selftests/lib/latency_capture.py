@@ -10,8 +10,8 @@ import struct
 from make_capture import Maker
 
 SERIES = ["Lost records", "Counters stopped", "Wakeups", "Migrations", "Interrupts", "Softirqs",
-          "Frequency", "Idle states missed", "System calls"]
-WAKEUPS, MIGRATIONS, INTERRUPTS, SOFTIRQS, FREQUENCY, MISSES, CALLS = range(2, 9)
+          "Frequency", "Idle states missed", "System calls", "Page faults", "Block requests"]
+WAKEUPS, MIGRATIONS, INTERRUPTS, SOFTIRQS, FREQUENCY, MISSES, CALLS, FAULTS, BLOCK = range(2, 11)
 WAKING, WAKING_NEW, MIGRATE, IRQ_ENTRY, IRQ_EXIT, IPI_ENTRY, IPI_EXIT, RAISE, SOFTIRQ_ENTRY, \
     SOFTIRQ_EXIT, FREQ, MISS = range(1, 13)
 TASK, SOFTIRQ, IRQ, IDLE = range(4)
@@ -54,6 +54,12 @@ class Late(Maker):
     def ipi(self, core, begin, end, number, task=0):
         self.detail(core, begin, task, INTERRUPTS, IPI_ENTRY, number, 0, IRQ)
         self.detail(core, end, task, INTERRUPTS, IPI_EXIT, number, 0, IRQ, 0)
+
+    def fault(self, core, end, task, begin, result, address, pc, kernel=False, counter=FAULTS):
+        super().fault(core, end, task, begin, result, address, pc, kernel, counter)
+
+    def block(self, core, end, task, begin, result, sector, device, size, flags=0, counter=BLOCK):
+        super().block(core, end, task, begin, result, sector, device, size, flags, counter)
 
     def syscall(self, core, end, task, number, begin, result, arguments=(0, 0, 0), compat=False, counter=CALLS):
         super().syscall(core, end, task, number, begin, result, arguments, compat, counter)

@@ -15,7 +15,8 @@ import struct
 
 # enum bm_kbarman_what of kmod/uapi/barman_v2.h
 WHATS = ["value", "waking", "waking_new", "migrate", "irq_entry", "irq_exit", "ipi_entry", "ipi_exit",
-         "softirq_raise", "softirq_entry", "softirq_exit", "frequency", "idle_miss", "lost", "syscall"]
+         "softirq_raise", "softirq_entry", "softirq_exit", "frequency", "idle_miss", "lost", "syscall",
+         "fault", "block"]
 
 
 class Maker:
@@ -88,6 +89,16 @@ class Maker:
             "<IIQIHBB", task_id, counter, value, about, cpu,
             WHATS.index(what) if what in WHATS else what, context) +
             (struct.pack("<HBBIQ", *by) if by else b""))
+
+    def fault(self, core, end, task, begin, result, address, pc, kernel=False, counter=0):
+        """A page fault that ends. @begin 0: not known."""
+        self.record(4, core, end, struct.pack("<IIQIHBBQqQQ", task, counter, 1, 0, kernel, WHATS.index("fault"), 0,
+                                              begin, result, address, pc))
+
+    def block(self, core, end, task, begin, result, sector, device, size, flags=0, counter=0):
+        """A request of @task that ends. @begin 0: not known. @flags: the operation, and others."""
+        self.record(4, core, end, struct.pack("<IIQIHBBQqQII", 0, counter, 1, task, flags, WHATS.index("block"), 2,
+                                              begin, result, sector, device, size))
 
     def syscall(self, core, end, task, number, begin, result, arguments=(0, 0, 0), compat=False, counter=0):
         """A system call that ends. @begin 0: not known."""

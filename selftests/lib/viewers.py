@@ -137,12 +137,14 @@ LIKE_TRACEPOINTS = [source for source in SOURCES if source[3] not in (IDLE_MISS,
 
 def sources():
     """All kinds of values of kbarman's own series: a handler of two interrupts its task and wakes
-    another one, which runs 400 ns later; an entry and an exit without their partners; and a system call,
-    and one of which neither begin nor name are known."""
+    another one, which runs 400 ns later; an entry and an exit without their partners; a system call, and
+    one of which neither begin nor name are known; two faults, and one that brings no page; and two requests to a
+    disk, which are under way at the same time."""
     c = begin()
     c.fact("sources", "wake,migrate,irq,softirq,freq")
     c.fact("irq.33", "virtio0, eth0")
-    for name in b"Wakeups", b"Migrations", b"Interrupts", b"Softirqs", b"Frequency", b"Idle misses", b"System calls":
+    for name in b"Wakeups", b"Migrations", b"Interrupts", b"Softirqs", b"Frequency", b"Idle misses", b"System calls", b"Page faults", \
+            b"Block requests":
         c.custom(name, series_class=3 if name == b"Frequency" else 2)
     c.switch(0, BASE, 10)
     c.switch(1, BASE, 0)
@@ -158,6 +160,11 @@ def sources():
         c.about(core, BASE + ns, task, SERIES_OF[what], what, about, cpu, context, value)
     c.syscall(0, BASE + 2960, 11, 8, 0, BASE + 2100, -4, (3, 2**64 - 100, 5))
     c.syscall(0, BASE + 2970, 11, 8, 9999, 0, 7)
+    c.fault(0, BASE + 2972, 11, 9, BASE + 2971, 0, 0x7f0000001000, 0x401000)
+    c.fault(0, BASE + 2974, 11, 9, BASE + 2972, 1, 0x7f0000002008, 0xffffffff81000010, True)
+    c.fault(0, BASE + 2976, 11, 9, BASE + 2975, -14, 3, 0x401004)
+    c.block(1, BASE + 2980, 11, 10, BASE + 2100, 0, 2048, 8 << 20 | 16, 4096, 0x101)
+    c.block(1, BASE + 2984, 10, 10, BASE + 2200, -5, 4096, 8 << 20 | 16, 8192, 0)
     c.switch(0, BASE + 3000, 0, blocked=1)
     return c
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The reports that a query has as tables: the lines that `kbarman report --json` prints. */
 #include <kbarman/latency.h>
-#include <kbarman/syscalls.h>
+#include <kbarman/ended.h>
 #include <kbarman/waits.h>
 
 #include "cli/query/lines.h"
@@ -57,15 +57,16 @@ static int put_waits(struct kb_trace *trace, struct kb_out *out, struct kb_error
 	return kb_out_error(out);
 }
 
-static int put_syscalls(struct kb_trace *trace, struct kb_out *out, struct kb_error *err)
+static int put_ended(struct kb_trace *trace, enum kb_what what, struct kb_out *out, struct kb_error *err)
 {
-	const struct kb_syscalls *got;
-	int ret = kb_syscalls_create(&got, trace, NULL, err);
+	const struct kb_ended_options how = { .size = sizeof(how), .what = what };
+	const struct kb_ended *got;
+	int ret = kb_ended_create(&got, trace, &how, err);
 
 	if (ret < 0)
 		return ret;
-	report_put_syscalls(got, out);
-	kb_syscalls_destroy(got);
+	report_put_ended(got, out);
+	kb_ended_destroy(got);
 	return kb_out_error(out);
 }
 
@@ -78,6 +79,10 @@ int query_make_lines(void *context, enum kb_query_lines which, struct kb_trace *
 	if (which == KB_QUERY_WAITS)
 		return put_waits(trace, out, err);
 	if (which == KB_QUERY_SYSCALLS)
-		return put_syscalls(trace, out, err);
+		return put_ended(trace, KB_WHAT_SYSCALL, out, err);
+	if (which == KB_QUERY_FAULTS)
+		return put_ended(trace, KB_WHAT_FAULT, out, err);
+	if (which == KB_QUERY_BLOCK)
+		return put_ended(trace, KB_WHAT_BLOCK, out, err);
 	return put_report(trace, which == KB_QUERY_CALLS, out, err);
 }

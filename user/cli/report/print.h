@@ -25,7 +25,8 @@ struct report {
 	const char *metrics;		/* of -M; NULL: none */
 	struct kb_report_metric rows[REPORT_METRICS_MAX];	/* of these, what the capture has */
 	unsigned int nr_metrics;
-	bool latency, irq, waits, syscalls;	/* these reports instead */
+	bool latency, irq, waits;	/* these reports instead */
+	enum kb_what ended;		/* what took time instead; 0: not */
 	const char *critical_path;	/* of which task or marks this report instead; NULL: none */
 
 	struct kb_trace *trace;
@@ -43,8 +44,8 @@ int report_latency(struct report *report, bool json);
 /* Prints what tasks waited for. Returns an exit status. */
 int report_waits(struct report *report, bool json);
 
-/* Prints the system calls. Returns an exit status. */
-int report_syscalls(struct report *report, bool json);
+/* Prints what took time. Returns an exit status. */
+int report_ended(struct report *report, bool json);
 
 /* Opens the capture and the output, and checks what was asked for. Returns 0 or an exit status. */
 int report_begin(struct report *report);
@@ -56,16 +57,15 @@ int report_take(int made, const struct kb_error *err);
 int report_end(const struct report *report, int written, bool damaged);
 
 struct kb_waits;
-struct kb_syscalls;
+struct kb_ended;
 
 /* What woke a task, or ran while it waited, as keys of @json; @ticks: when. Nothing if that is not known. */
 struct kb_json;
 void report_put_by(struct kb_json *json, struct kb_trace *trace, const struct kb_origin *by, uint64_t ticks);
 
-/* The lines of JSON of these two reports. */
+/* The lines of JSON of these reports. */
 void report_put_waits(const struct kb_waits *waits, struct kb_trace *trace, struct kb_out *out);
-
-void report_put_syscalls(const struct kb_syscalls *syscalls, struct kb_out *out);
+void report_put_ended(const struct kb_ended *ended, struct kb_out *out);
 
 /* Prints the critical path. Returns an exit status. */
 int report_path(struct report *report, bool json);

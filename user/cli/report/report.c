@@ -20,7 +20,7 @@
 enum {
 	OPTION_CHILDREN = 256, OPTION_PERCENT,
 	OPTION_LINES, OPTION_INLINE, OPTION_COUNTERS, OPTION_IDLE, OPTION_LATENCY, OPTION_IRQ, OPTION_WAITS,
-	OPTION_SYSCALLS, OPTION_PATH,
+	OPTION_SYSCALLS, OPTION_FAULTS, OPTION_BLOCK, OPTION_PATH,
 };
 
 static const struct cli_option options[] = {
@@ -54,6 +54,10 @@ static const struct cli_option options[] = {
 	{ OPTION_SYSCALLS, "syscalls", NULL,
 	  "instead: system calls by task and call; needs a capture of 'kbarman\n"
 	  "record --sources syscalls'" },
+	{ OPTION_FAULTS, "faults", NULL,
+	  "instead: page faults by task and function; needs '--sources faults'" },
+	{ OPTION_BLOCK, "block", NULL,
+	  "instead: requests to disks by task; needs '--sources block'" },
 	{ OPTION_PATH, "critical-path", "TASK",
 	  "instead: who waited for whom, back from the end of TASK (name or\n"
 	  "number), or between two marks: FROM..UNTIL" },
@@ -271,8 +275,8 @@ static int run(struct report *report, bool json)
 		return report_latency(report, json);
 	if (report->waits)
 		return report_waits(report, json);
-	if (report->syscalls)
-		return report_syscalls(report, json);
+	if (report->ended)
+		return report_ended(report, json);
 	ret = open_report(report) ?: choose_metrics(report);
 	if (ret)
 		return ret;
@@ -286,6 +290,12 @@ static int run(struct report *report, bool json)
 	return ret;
 }
 
+static enum kb_what ended_of(int option)
+{
+	return option == OPTION_SYSCALLS ? KB_WHAT_SYSCALL :
+	       option == OPTION_FAULTS	 ? KB_WHAT_FAULT : KB_WHAT_BLOCK;
+}
+
 int cmd_report(int argc, char **argv)
 {
 	struct report report = {
@@ -295,7 +305,7 @@ int cmd_report(int argc, char **argv)
 		.text.size = sizeof(report.text),
 		.text.percent_limit = PERCENT_LIMIT,
 	};
-	bool json = false, lines = false;
+	bool json = false, lines = false, two = false;
 	int option, status;
 
 	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
@@ -334,7 +344,10 @@ int cmd_report(int argc, char **argv)
 			report.waits = true;
 			break;
 		case OPTION_SYSCALLS:
-			report.syscalls = true;
+		case OPTION_FAULTS:
+		case OPTION_BLOCK:
+			two |= report.ended && report.ended != ended_of(option);
+			report.ended = ended_of(option);
 			break;
 		case OPTION_PATH:
 			report.critical_path = optarg;
@@ -376,10 +389,10 @@ int cmd_report(int argc, char **argv)
 		return cli_fail("--critical-path is a report of its own, and goes where waits lead: leave "
 				"out --latency, --irq and options that choose tasks or CPUs");
 	}
-	if (report.waits + report.syscalls + (report.critical_path || report.latency || report.irq) > 1) {
+	if (two || report.waits + !!report.ended + (report.critical_path || report.latency || report.irq) > 1) {
 		filters_release(&report.filters);
-		return cli_fail("%s is a report of its own: leave out --latency, --irq, %s and --critical-path",
-				report.waits ? "--waits" : "--syscalls", report.waits ? "--syscalls" : "--waits");
+		return cli_fail("give one of these reports alone: --waits, --syscalls, --faults, --block, "
+				"--critical-path; or --latency and --irq");
 	}
 	report.path = cli_input(report.path, argc, argv, CLI_CAPTURE);
 	if (!report.path)

@@ -8,7 +8,7 @@
 #include <kbarman/chain.h>
 #include <kbarman/losses.h>
 
-#include "analysis/time/syscall.h"
+#include "analysis/time/ended.h"
 #include "base/text/json.h"
 #include "cli/script/script.h"
 
@@ -293,18 +293,48 @@ static void put_power(struct kb_json *json, const struct kb_event *event)
 	kb_json_string(json, "was", event->custom_counter.context ? "below" : "above");
 }
 
+static void put_length(struct script *script, struct kb_json *json, const struct kb_event *event)
+{
+	if (kb_ended_is_timed(event))
+		kb_json_u64(json, "duration_ns", kb_ended_ns(kb_trace_barman(script->trace), event));
+	kb_json_i64(json, "result", event->custom_counter.result);
+}
+
 static void put_syscall(struct script *script, struct kb_json *json, const struct kb_event *event)
 {
 	kb_json_string(json, "call", kb_names_call(script->names, event));
 	kb_json_u64(json, "number", event->custom_counter.id);
 	kb_json_bool(json, "compat", event->custom_counter.cpu & KB_SYSCALL_COMPAT);
-	if (event->custom_counter.begin)
-		kb_json_u64(json, "duration_ns", kb_syscall_ns(kb_trace_barman(script->trace), event));
-	kb_json_i64(json, "result", event->custom_counter.result);
+	put_length(script, json, event);
 	kb_json_array(json, "arguments");
 	for (unsigned int i = 0; i < KB_SYSCALL_ARGUMENTS; i++)
 		kb_json_i64(json, NULL, (int64_t)event->custom_counter.arguments[i]);
 	kb_json_array_end(json);
+}
+
+static void put_fault(struct script *script, struct kb_json *json, const struct kb_event *event)
+{
+	kb_json_string(json, "fault", kb_fault_kind_name(event->custom_counter.result));
+	kb_json_bool(json, "kernel", event->custom_counter.cpu & KB_FAULT_KERNEL);
+	kb_json_u64(json, "address", event->custom_counter.arguments[KB_FAULT_ADDRESS]);
+	kb_json_u64(json, "pc", event->custom_counter.arguments[KB_FAULT_PC]);
+	put_length(script, json, event);
+}
+
+static void put_block(struct script *script, struct kb_json *json, const struct kb_event *event)
+{
+	const uint64_t *arguments = event->custom_counter.arguments;
+	char disk[KB_DISK_TEXT], flags[KB_BLOCK_FLAGS_TEXT];
+
+	if (event->custom_counter.id)
+		kb_json_u64(json, "request_tid", event->custom_counter.id);
+	kb_json_string(json, "disk", kb_disk_name(script->names, (uint32_t)arguments[KB_BLOCK_DEVICE], disk));
+	kb_json_u64(json, "device", arguments[KB_BLOCK_DEVICE]);
+	kb_json_string(json, "operation", kb_block_operation_name((uint8_t)event->custom_counter.cpu));
+	kb_json_string(json, "flags", kb_block_flags_text(event->custom_counter.cpu, flags));
+	kb_json_u64(json, "sector", arguments[KB_BLOCK_SECTOR]);
+	kb_json_u64(json, "bytes", arguments[KB_BLOCK_BYTES]);
+	put_length(script, json, event);
 }
 
 static void put_detail(struct script *script, struct kb_json *json, const struct kb_event *event,
@@ -335,6 +365,12 @@ static void put_detail(struct script *script, struct kb_json *json, const struct
 		break;
 	case SCRIPT_SYSCALLS:
 		put_syscall(script, json, event);
+		break;
+	case SCRIPT_FAULTS:
+		put_fault(script, json, event);
+		break;
+	case SCRIPT_BLOCK:
+		put_block(script, json, event);
 		break;
 	default:
 		put_power(json, event);

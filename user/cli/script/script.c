@@ -24,7 +24,8 @@ static const struct cli_option options[] = {
 	{ 'i', "input", "FILE", "the same as the argument FILE" },
 	{ 'k', "kinds", "KIND,...",
 	  "print only these kinds (default all): sample, switch, idle, wake,\n"
-	  "migrate, irq, softirq, freq, syscalls, annotation, counter" },
+	  "migrate, irq, softirq, freq, syscalls, faults, block, annotation,\n"
+	  "counter" },
 	{ 'e', "events", "KIND,...", NULL },
 	FILTERS_OPTIONS,
 	{ 'F', "fields", "FIELD,...",
@@ -92,6 +93,10 @@ static enum script_kind kind_of(const struct kb_event *event)
 		return SCRIPT_FREQ;
 	case KB_WHAT_SYSCALL:
 		return SCRIPT_SYSCALLS;
+	case KB_WHAT_FAULT:
+		return SCRIPT_FAULTS;
+	case KB_WHAT_BLOCK:
+		return SCRIPT_BLOCK;
 	default:	/* also what a later release writes */
 		return SCRIPT_COUNTER;
 	}

@@ -6,7 +6,7 @@
 #include <kbarman/chain.h>
 #include <kbarman/losses.h>
 
-#include "analysis/time/syscall.h"
+#include "analysis/time/ended.h"
 #include "cli/script/script.h"
 
 static bool has(const struct script *script, unsigned int field)
@@ -473,6 +473,17 @@ static void put_power(struct script *script, const struct kb_event *event)
 	line_string(line, event->custom_counter.context ? " type=below" : " type=above");
 }
 
+static void put_length(struct script *script, const struct kb_event *event)
+{
+	char text[32];
+
+	if (!kb_ended_is_timed(event))
+		return;
+	snprintf(text, sizeof(text), " (%.3f us)",
+		 (double)kb_ended_ns(kb_trace_barman(script->trace), event) / 1000.0);
+	line_string(&script->line, text);
+}
+
 /* As of a program that is traced: read(0x3, 0x7ffd0000, 0x1000) = 4096 (0.700 us). */
 static void put_syscall(struct script *script, const struct kb_event *event)
 {
@@ -493,11 +504,68 @@ static void put_syscall(struct script *script, const struct kb_event *event)
 	}
 	snprintf(text, sizeof(text), ") = %" PRId64, event->custom_counter.result);
 	line_string(line, text);
-	if (!event->custom_counter.begin)
+	put_length(script, event);
+}
+
+/* As perf has it of its software events, and the end of it. */
+static void put_fault(struct script *script, const struct kb_event *event)
+{
+	struct line *line = &script->line;
+
+	PUT_EVENT(script, "kbarman:fault: ");
+	if (!has(script, FIELD_TRACE))
 		return;
-	snprintf(text, sizeof(text), " (%.3f us)",
-		 (double)kb_syscall_ns(kb_trace_barman(script->trace), event) / 1000.0);
+	line_string(line, kb_fault_kind_name(event->custom_counter.result));
+	line_string(line, " address=0x");
+	line_hex(line, event->custom_counter.arguments[KB_FAULT_ADDRESS], 0);
+	line_string(line, " ip=0x");
+	line_hex(line, event->custom_counter.arguments[KB_FAULT_PC], 0);
+	line_string(line, event->custom_counter.cpu & KB_FAULT_KERNEL ? " kernel" : " user");
+	put_length(script, event);
+}
+
+/* The letters of Linux's traces. Source: blk_fill_rwbs() of kernel/trace/blktrace.c. */
+static const char *request_letters(uint16_t flags, char letters[8])
+{
+	static const char operations[] = "RWFD.D";
+	unsigned int operation = flags & KB_BLOCK_OPERATION;
+	char *at = letters;
+
+	if (flags & KB_BLOCK_PREFLUSH)
+		*at++ = 'F';
+	*at++ = operation < sizeof(operations) - 1 && operations[operation] != '.' ? operations[operation] : 'N';
+	if (operation == 5)	/* a secure erase */
+		*at++ = 'E';
+	if (flags & KB_BLOCK_FUA)
+		*at++ = 'F';
+	if (flags & KB_BLOCK_AHEAD)
+		*at++ = 'A';
+	if (flags & KB_BLOCK_SYNC)
+		*at++ = 'S';
+	if (flags & KB_BLOCK_META)
+		*at++ = 'M';
+	*at = '\0';
+	return letters;
+}
+
+/* As Linux's tracepoint of that name, with the task that gave the request to its queue. */
+static void put_block(struct script *script, const struct kb_event *event)
+{
+	const uint64_t *arguments = event->custom_counter.arguments;
+	uint32_t device = (uint32_t)arguments[KB_BLOCK_DEVICE];
+	struct line *line = &script->line;
+	char text[96], letters[8];
+
+	PUT_EVENT(script, "block:block_rq_complete: ");
+	if (!has(script, FIELD_TRACE))
+		return;
+	snprintf(text, sizeof(text), "%u,%u %s () %" PRIu64 " + %" PRIu64 " [%" PRId64 "]", device >> 20,
+		 device & 0xfffff, request_letters(event->custom_counter.cpu, letters), arguments[KB_BLOCK_SECTOR],
+		 arguments[KB_BLOCK_BYTES] / 512, event->custom_counter.result);
 	line_string(line, text);
+	if (event->custom_counter.id)
+		put_named_number(line, " tid=", event->custom_counter.id);
+	put_length(script, event);
 }
 
 void script_text(struct script *script, const struct kb_walk *walk, enum script_kind kind,
@@ -537,6 +605,10 @@ void script_text(struct script *script, const struct kb_walk *walk, enum script_
 		put_softirq(script, event);
 	else if (kind == SCRIPT_SYSCALLS)
 		put_syscall(script, event);
+	else if (kind == SCRIPT_FAULTS)
+		put_fault(script, event);
+	else if (kind == SCRIPT_BLOCK)
+		put_block(script, event);
 	else
 		put_power(script, event);
 	line_end(&script->line);

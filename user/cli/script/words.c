@@ -18,7 +18,8 @@ static const struct word kinds[] = {
 	WORD("idle", 1U << SCRIPT_IDLE),		WORD("wake", 1U << SCRIPT_WAKE),
 	WORD("migrate", 1U << SCRIPT_MIGRATE),	WORD("irq", 1U << SCRIPT_IRQ),
 	WORD("softirq", 1U << SCRIPT_SOFTIRQ),	WORD("freq", 1U << SCRIPT_FREQ),
-	WORD("syscalls", 1U << SCRIPT_SYSCALLS),
+	WORD("syscalls", 1U << SCRIPT_SYSCALLS),	WORD("faults", 1U << SCRIPT_FAULTS),
+	WORD("block", 1U << SCRIPT_BLOCK),
 	WORD("annotation", 1U << SCRIPT_ANNOTATION),
 	WORD("counter", 1U << SCRIPT_COUNTER),
 };

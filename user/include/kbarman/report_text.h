@@ -13,7 +13,7 @@
 #include <kbarman/out.h>
 #include <kbarman/path.h>
 #include <kbarman/report.h>
-#include <kbarman/syscalls.h>
+#include <kbarman/ended.h>
 #include <kbarman/waits.h>
 
 #ifdef __cplusplus
@@ -85,7 +85,7 @@ struct kb_waits_text_options {
 int kb_waits_text(const struct kb_waits *waits, struct kb_trace *trace,
 		  const struct kb_waits_text_options *options, struct kb_out *out, struct kb_error *err);
 
-struct kb_syscalls_text_options {
+struct kb_ended_text_options {
 	size_t size;		/* of this struct, as the caller knows it: sizeof() */
 	const char *capture;	/* as above */
 	const char *filter;
@@ -93,11 +93,12 @@ struct kb_syscalls_text_options {
 };
 
 /*
- * Write @syscalls, which are of @trace, to @out and flush @out, as `kbarman report --syscalls` prints them.
+ * Write @ended, which is of @trace, to @out and flush @out, as `kbarman report --syscalls`, `--faults` and
+ * `--block` print it.
  * @options may be NULL. Returns what kb_report_text() returns.
  */
-int kb_syscalls_text(const struct kb_syscalls *syscalls, struct kb_trace *trace,
-		     const struct kb_syscalls_text_options *options, struct kb_out *out, struct kb_error *err);
+int kb_ended_text(const struct kb_ended *ended, struct kb_trace *trace, const struct kb_ended_text_options *options,
+		  struct kb_out *out, struct kb_error *err);
 
 #ifdef __cplusplus
 }

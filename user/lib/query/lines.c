@@ -93,6 +93,13 @@ static const struct kind {
 	{ "syscalls", KB_QUERY_SYSCALLS, "duration_ns calls sum_ns damaged", "the capture, and the sum of its system calls" },
 	{ "syscalls_of", KB_QUERY_SYSCALLS,
 	  "task call number compat calls errors unbegun sum_ns median_ns p99_ns max_ns", "system calls by task and call" },
+	{ "faults", KB_QUERY_FAULTS, "duration_ns faults sum_ns damaged", "the capture, and the sum of its page faults" },
+	{ "faults_of", KB_QUERY_FAULTS,
+	  "task fault symbol image faults errors unbegun sum_ns median_ns p99_ns max_ns", "page faults by task and function" },
+	{ "block", KB_QUERY_BLOCK, "duration_ns requests sum_ns damaged", "the capture, and the sum of its block requests" },
+	{ "block_of", KB_QUERY_BLOCK,
+	  "task disk device operation bytes requests errors unbegun sum_ns median_ns p99_ns max_ns",
+	  "block requests by task, disk and operation" },
 };
 
 static const struct lines {
@@ -104,6 +111,8 @@ static const struct lines {
 			       "those of kbarman report --json --latency --irq" },
 	[KB_QUERY_WAITS] = { "report_waits_lines", "those of kbarman report --json --waits" },
 	[KB_QUERY_SYSCALLS] = { "report_syscalls_lines", "those of kbarman report --json --syscalls" },
+	[KB_QUERY_FAULTS] = { "report_faults_lines", "those of kbarman report --json --faults" },
+	[KB_QUERY_BLOCK] = { "report_block_lines", "those of kbarman report --json --block" },
 };
 
 #define COLUMNS	"file INTEGER, kind TEXT, line TEXT"

@@ -40,6 +40,13 @@ static inline void query_put_copy(struct sqlite3_context *context, const char *t
 			   SQL_TRANSIENT);
 }
 
+/* The same for a string. NULL is put as none. */
+static inline void query_put_string(struct sqlite3_context *context, const char *text)
+{
+	if (text)
+		query_put_copy(context, text, strlen(text));
+}
+
 static inline void query_put_kb_text(struct sqlite3_context *context, struct kb_text text)
 {
 	if (text.length)

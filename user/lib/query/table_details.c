@@ -4,7 +4,6 @@
 
 #include "analysis/time/handlers.h"
 #include "analysis/time/origin.h"
-#include "analysis/time/syscall.h"
 #include "analysis/time/task_cpus.h"
 #include "query/query_put.h"
 #include "query/walks.h"
@@ -261,64 +260,4 @@ const struct query_table query_interrupts = {
 	.rows = interrupts_rows,
 	.place = interrupts_place,
 	.column = interrupts_column,
-};
-
-/* ---- system calls ---- */
-
-static int syscalls_rows(struct query_walk *walk)
-{
-	return what_of(walk) == KB_WHAT_SYSCALL && kb_syscall_is_own(walk->file->names, walk->event);
-}
-
-static void syscalls_place(struct query_walk *walk)
-{
-	const struct kb_event *event = walk->event;
-
-	walk->row = (struct query_row){
-		.ticks = event->timestamp,
-		.at = (int64_t)((uint64_t)query_walk_ns(walk) -
-				kb_syscall_ns(walk->trace->barman, event)),
-		.core = event->core,
-		.task_id = event->task_id,
-		.has_task = true,
-	};
-}
-
-static void syscalls_column(struct query_walk *walk, struct sqlite3_context *context, int i)
-{
-	const struct kb_event *event = walk->event;
-
-	switch (i) {
-	case QUERY_syscalls_end_ns:
-		query_put_i64(context, query_walk_ns(walk));
-		break;
-	case QUERY_syscalls_duration_ns:
-		if (event->custom_counter.begin)
-			query_put_u64(context, kb_syscall_ns(walk->trace->barman, event));
-		break;
-	case QUERY_syscalls_call:
-		query_put_text(context, kb_names_call(walk->file->names, event));
-		break;
-	case QUERY_syscalls_number:
-		query_put_u64(context, event->custom_counter.id);
-		break;
-	case QUERY_syscalls_compat:
-		query_put_i64(context, event->custom_counter.cpu & KB_SYSCALL_COMPAT);
-		break;
-	case QUERY_syscalls_result:
-		query_put_i64(context, event->custom_counter.result);
-		break;
-	default:
-		query_put_i64(context,
-			      (int64_t)event->custom_counter.arguments[i - QUERY_syscalls_arg0]);
-	}
-}
-
-/* A call may have begun long ago: a part of the capture does not say which ones began in it. */
-const struct query_table query_syscalls = {
-	.is = &query_columns_syscalls,
-	.types = 1U << KB_EVENT_CUSTOM_COUNTER,
-	.rows = syscalls_rows,
-	.place = syscalls_place,
-	.column = syscalls_column,
 };

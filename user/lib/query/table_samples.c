@@ -11,8 +11,7 @@
 
 /* ---- what an address means ---- */
 
-/* NULL: names are not to be had. The result holds until the next call. */
-static const struct kb_frame *look_up(const struct query_walk *walk, uint32_t task_id, uint64_t pc)
+const struct kb_frame *query_look_up(const struct query_walk *walk, uint32_t task_id, uint64_t pc)
 {
 	struct kb_symbolizer *symbolizer = query_file_symbolizer(walk->file, &(struct kb_error){ 0 });
 	const struct kb_frame *frames;
@@ -29,7 +28,7 @@ enum place_column { PLACE_SYMBOL, PLACE_IMAGE, PLACE_KERNEL, PLACE_SOURCE, PLACE
 static void put_place(const struct query_walk *walk, struct sqlite3_context *context, uint32_t task_id,
 		      uint64_t pc, int which)
 {
-	const struct kb_frame *frame = look_up(walk, task_id, pc);
+	const struct kb_frame *frame = query_look_up(walk, task_id, pc);
 
 	if (!frame)
 		return;
@@ -145,7 +144,7 @@ static void samples_column(struct query_walk *walk, struct sqlite3_context *cont
 		query_put_u64(context, kb_chain_depth(event));
 		break;
 	case QUERY_samples_idle:
-		frame = event->task_id ? NULL : look_up(walk, 0, event->sample.pc);
+		frame = event->task_id ? NULL : query_look_up(walk, 0, event->sample.pc);
 		query_put_i64(context, frame && kb_idle_symbol(&frame->symbol));
 		break;
 	default:

@@ -12,7 +12,7 @@
 static const struct query_table *const tables[] = {
 	&query_records, &query_switches, &query_slices, &query_waits, &query_samples, &query_frames,
 	&query_counters, &query_wakeups, &query_delays, &query_migrations, &query_interrupts,
-	&query_syscalls, &query_marks, &query_series, &query_details,
+	&query_syscalls, &query_faults, &query_block, &query_marks, &query_series, &query_details,
 };
 
 struct cursor {

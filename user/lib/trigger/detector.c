@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "analysis/latency/wakeups.h"
+#include "analysis/time/ended.h"
 #include "analysis/time/origin.h"
-#include "analysis/time/syscall.h"
 #include "analysis/trace/parts.h"
 #include "base/array.h"
 #include "base/bisect.h"
@@ -348,7 +348,7 @@ static void take_tile(struct kb_detector *detector, const struct kb_tile *tile)
 static void take_syscall(struct kb_detector *detector)
 {
 	const struct kb_event *event = &detector->walk->event;
-	uint64_t ns = kb_syscall_ns(kb_trace_barman(detector->trace), event);
+	uint64_t ns = kb_ended_ns(kb_trace_barman(detector->trace), event);
 	const char *call = kb_call_name(detector->machine, event->custom_counter.cpu & KB_SYSCALL_COMPAT,
 					event->custom_counter.id);
 	char buffer[KB_TASK_NAME_BUFFER];

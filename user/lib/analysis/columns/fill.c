@@ -8,7 +8,7 @@
 
 #include "analysis/columns/fill.h"
 #include "analysis/time/origin.h"
-#include "analysis/time/syscall.h"
+#include "analysis/time/ended.h"
 #include "format/call_names.h"
 
 #define TABLE_OF(columns, table)	(&(columns)->part->tables[KB_TABLE_##table])
@@ -287,9 +287,21 @@ static int put_wakeup(struct kb_columns *columns, const struct kb_walk *walk)
 	return 0;
 }
 
+/* What the tables of what takes time have in common. */
+#define PUT_ENDED(columns, at, table, walk)								\
+	do {												\
+		uint64_t took_ = kb_ended_ns(kb_trace_barman((columns)->trace), &(walk)->event);	\
+													\
+		KB_PUT(at, table, at_ns, (int64_t)((uint64_t)(walk)->ns - took_));			\
+		KB_PUT(at, table, end_ns, (walk)->ns);							\
+		KB_PUT(at, table, known, kb_ended_is_timed(&(walk)->event));				\
+		KB_PUT(at, table, duration_ns, took_);							\
+		KB_PUT(at, table, cpu, (walk)->event.core);						\
+		KB_PUT(at, table, tid, kb_ended_task(&(walk)->event));					\
+	} while (0)
+
 static int put_syscall(struct kb_columns *columns, const struct kb_walk *walk)
 {
-	uint64_t took = kb_syscall_ns(kb_trace_barman(columns->trace), &walk->event);
 	struct kb_part_table *at = TABLE_OF(columns, syscalls);
 	const struct kb_event *event = &walk->event;
 
@@ -297,12 +309,7 @@ static int put_syscall(struct kb_columns *columns, const struct kb_walk *walk)
 		return 0;
 	if (!kb_part_row(columns->part, at))
 		return -ENOMEM;
-	KB_PUT(at, syscalls, at_ns, (int64_t)((uint64_t)walk->ns - took));
-	KB_PUT(at, syscalls, end_ns, walk->ns);
-	KB_PUT(at, syscalls, known, event->custom_counter.begin != 0);
-	KB_PUT(at, syscalls, duration_ns, took);
-	KB_PUT(at, syscalls, cpu, event->core);
-	KB_PUT(at, syscalls, tid, event->task_id);
+	PUT_ENDED(columns, at, syscalls, walk);
 	put_name(columns, at, KB_AT_syscalls_call,
 		 WANTED_COLUMN(columns, syscalls, call) ? kb_names_call(columns->names, event) : NULL);
 	KB_PUT(at, syscalls, number, event->custom_counter.id);
@@ -311,6 +318,42 @@ static int put_syscall(struct kb_columns *columns, const struct kb_walk *walk)
 	KB_PUT(at, syscalls, arg0, (int64_t)event->custom_counter.arguments[0]);
 	KB_PUT(at, syscalls, arg1, (int64_t)event->custom_counter.arguments[1]);
 	KB_PUT(at, syscalls, arg2, (int64_t)event->custom_counter.arguments[2]);
+	return 0;
+}
+
+static int put_fault(struct kb_columns *columns, const struct kb_walk *walk)
+{
+	struct kb_part_table *at = TABLE_OF(columns, faults);
+	const struct kb_event *event = &walk->event;
+
+	if (!kb_part_row(columns->part, at))
+		return -ENOMEM;
+	PUT_ENDED(columns, at, faults, walk);
+	put_name(columns, at, KB_AT_faults_kind, kb_fault_kind_name(event->custom_counter.result));
+	KB_PUT(at, faults, kernel, event->custom_counter.cpu & KB_FAULT_KERNEL);
+	KB_PUT(at, faults, address, event->custom_counter.arguments[KB_FAULT_ADDRESS]);
+	KB_PUT(at, faults, pc, event->custom_counter.arguments[KB_FAULT_PC]);
+	return 0;
+}
+
+static int put_block(struct kb_columns *columns, const struct kb_walk *walk)
+{
+	char disk[KB_DISK_TEXT], flags[KB_BLOCK_FLAGS_TEXT];
+	struct kb_part_table *at = TABLE_OF(columns, block);
+	const struct kb_event *event = &walk->event;
+	const uint64_t *arguments = event->custom_counter.arguments;
+
+	if (!kb_part_row(columns->part, at))
+		return -ENOMEM;
+	PUT_ENDED(columns, at, block, walk);
+	put_name(columns, at, KB_AT_block_disk,
+		 kb_disk_name(columns->names, (uint32_t)arguments[KB_BLOCK_DEVICE], disk));
+	KB_PUT(at, block, device, (uint32_t)arguments[KB_BLOCK_DEVICE]);
+	KB_PUT(at, block, sector, arguments[KB_BLOCK_SECTOR]);
+	KB_PUT(at, block, bytes, (uint32_t)arguments[KB_BLOCK_BYTES]);
+	put_name(columns, at, KB_AT_block_operation, kb_block_operation_name((uint8_t)event->custom_counter.cpu));
+	put_name(columns, at, KB_AT_block_flags, kb_block_flags_text(event->custom_counter.cpu, flags));
+	KB_PUT(at, block, result, event->custom_counter.result);
 	return 0;
 }
 
@@ -333,6 +376,10 @@ static int put_custom(struct kb_columns *columns, const struct kb_walk *walk)
 		ret = put_wakeup(columns, walk);
 	if (!ret && WANTED(columns, syscalls) && what == KB_WHAT_SYSCALL)
 		ret = put_syscall(columns, walk);
+	if (!ret && WANTED(columns, faults) && what == KB_WHAT_FAULT)
+		ret = put_fault(columns, walk);
+	if (!ret && WANTED(columns, block) && what == KB_WHAT_BLOCK)
+		ret = put_block(columns, walk);
 	return ret;
 }
 

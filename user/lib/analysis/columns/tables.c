@@ -20,7 +20,7 @@ static const char *const context_words[] = { "task", "softirq", "irq", "idle", "
 static const char *const what_words[] = {
 	"value", "waking", "waking_new", "migrate", "irq_entry", "irq_exit", "ipi_entry",
 	"ipi_exit", "softirq_raise", "softirq_entry", "softirq_exit", "frequency", "idle_miss",
-	"lost", "syscall", "other",
+	"lost", "syscall", "fault", "block", "other",
 };
 static const char *const mark_words[] = { "string", "bookmark", "channel", "group", "other" };
 static const char *const object_words[] = {

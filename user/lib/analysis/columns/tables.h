@@ -51,7 +51,7 @@ enum kb_column_table_index {
 #define KB_COLUMNS_MOST	16	/* columns of a table */
 
 /* Numbers of words. A value without a word becomes the one behind them. */
-#define KB_WORDS_WHAT		15
+#define KB_WORDS_WHAT		17
 #define KB_WORDS_CONTEXT	4
 #define KB_WORDS_MARK		4
 #define KB_WORDS_OBJECT		13

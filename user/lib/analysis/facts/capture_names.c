@@ -50,6 +50,7 @@ struct kb_names {
 	uint16_t slots[2 * MAX_COUNTERS];	/* hash table of ids: id + 1, 0 = free */
 	uint64_t seed;			/* of the hash, so that no capture can force collisions */
 	struct kb_irq_names irqs;
+	struct kb_irq_names disks;	/* by device: numbers with names as well */
 	struct kb_object_names objects;
 	const char *machine;		/* of the recorded kernel; NULL: not known */
 };
@@ -320,6 +321,8 @@ static int take_fact(struct kb_names *names, const char *strings, const char *fa
 		take_counter(names, strings, fact + 16);
 	if (strncmp(fact, "kbarman.irq.", 12) == 0)
 		return kb_irq_names_take(&names->irqs, fact + 12);
+	if (strncmp(fact, "kbarman.disk.", 13) == 0)
+		return kb_irq_names_take(&names->disks, fact + 13);
 	if (strncmp(fact, "kbarman.object.", 15) == 0)
 		return kb_object_names_take(&names->objects, fact + 15);
 	return 0;
@@ -345,6 +348,13 @@ struct kb_text kb_names_irq(const struct kb_names *names, uint32_t irq, uint32_t
 const char *kb_names_numbered_call(const struct kb_names *names, bool compat, uint32_t number)
 {
 	return kb_call_name(names->machine, compat, number);
+}
+
+const char *kb_names_disk(const struct kb_names *names, uint32_t device)
+{
+	struct kb_text name = kb_irq_names_find(&names->disks, device, UINT32_MAX);
+
+	return name.length ? name.data : NULL;
 }
 
 const char *kb_names_call(const struct kb_names *names, const struct kb_event *event)
@@ -383,6 +393,7 @@ int kb_names_create(struct kb_names **out, const struct kb_barman *barman,
 
 	if (names)
 		kb_irq_names_init(&names->irqs);
+	kb_irq_names_init(&names->disks);
 	if (names)
 		kb_object_names_init(&names->objects);
 	if (names)
@@ -408,6 +419,7 @@ void kb_names_destroy(struct kb_names *names)
 	free(names->counter_ids);
 	free(names->first_counter);
 	kb_irq_names_release(&names->irqs);
+	kb_irq_names_release(&names->disks);
 	kb_object_names_release(&names->objects);
 	free(names);
 }

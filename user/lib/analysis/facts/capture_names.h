@@ -23,6 +23,9 @@ void kb_names_destroy(struct kb_names *names);
 /* kb_names_call() of call @number; @compat: of the machine's other kind of programs. */
 const char *kb_names_numbered_call(const struct kb_names *names, bool compat, uint32_t number);
 
+/* The name of the disk @device, MAJOR << 20 | MINOR; NULL: the capture has none. */
+const char *kb_names_disk(const struct kb_names *names, uint32_t device);
+
 #define KB_SHORT_NAME	16	/* bytes; names of Linux tasks have at most 15 */
 
 struct kb_task_name {

@@ -15,7 +15,7 @@
 
 #include <kbarman/chain.h>
 
-#include "analysis/time/syscall.h"
+#include "analysis/time/ended.h"
 #include "base/array.h"
 #include "export/label.h"
 #include "export/list.h"
@@ -34,7 +34,7 @@
 enum event_id {
 	SWITCH, IDLE, SAMPLE, COUNTER, SERIES, MARK, TASK, WAKING, WAKEUP_NEW, MIGRATE, IRQ_ENTRY,
 	IRQ_EXIT, SOFTIRQ_RAISE, SOFTIRQ_ENTRY, SOFTIRQ_EXIT, FREQUENCY, IPI_ENTRY, IPI_EXIT,
-	IDLE_MISS, SYSCALL,
+	IDLE_MISS, SYSCALL, FAULT, BLOCK,
 };
 
 #define ABOUT_TASK	"char_t _comm[16]; int32_t _tid; int32_t _prio; "
@@ -70,7 +70,11 @@ static const char events[] =
 	EVENT(17, "kbarman:ipi_exit", "string _reason;")
 	EVENT(18, "kbarman:idle_miss", "uint32_t _state; uint32_t _cpu_id; uint32_t _below;")
 	EVENT(19, "kbarman:syscall", "int32_t _tid; string _name; uint32_t _number; uint64_t _duration;"
-	      " int64_t _ret; uint64_t _arg0; uint64_t _arg1; uint64_t _arg2;");
+	      " int64_t _ret; uint64_t _arg0; uint64_t _arg1; uint64_t _arg2;")
+	EVENT(20, "kbarman:fault", "int32_t _tid; string _kind; uint32_t _kernel; uint64_t _duration;"
+	      " uint64_t _address; uint64_t _ip;")
+	EVENT(21, "kbarman:block", "int32_t _tid; string _disk; uint32_t _dev; string _operation; string _flags;"
+	      " uint64_t _duration; int64_t _error; uint64_t _sector; uint32_t _bytes;");
 
 struct ctf {
 	KB_RUN;
@@ -283,6 +287,8 @@ static const uint8_t ids[] = {
 	[KB_WHAT_FREQUENCY] = FREQUENCY,
 	[KB_WHAT_IDLE_MISS] = IDLE_MISS,
 	[KB_WHAT_SYSCALL] = SYSCALL,
+	[KB_WHAT_FAULT] = FAULT,
+	[KB_WHAT_BLOCK] = BLOCK,
 };
 
 static uint8_t *put_about_task(struct ctf *x, uint8_t *at, const struct kb_event *event)
@@ -302,17 +308,44 @@ static uint8_t *put_handler(struct ctf *x, uint8_t *at, const struct kb_event *e
 	return put_text(kb_ctf_put32(at, event->custom_counter.id), name.data, name.length, NAME);
 }
 
+static uint8_t *put_string(uint8_t *at, const char *text)
+{
+	return put_text(at, text ?: "", text ? strlen(text) : 0, NAME);
+}
+
 static uint8_t *put_syscall(struct ctf *x, uint8_t *at, const struct kb_event *event)
 {
-	const char *name = kb_names_call(x->trace->names, event) ?: "";
-
-	at = put_text(kb_ctf_put32(at, event->task_id), name, strlen(name), NAME);
+	at = put_string(kb_ctf_put32(at, event->task_id), kb_names_call(x->trace->names, event));
 	at = kb_ctf_put32(at, event->custom_counter.id);
-	at = kb_ctf_put64(at, kb_syscall_ns(x->trace->barman, event));
+	at = kb_ctf_put64(at, kb_ended_ns(x->trace->barman, event));
 	at = kb_ctf_put64(at, (uint64_t)event->custom_counter.result);
 	for (unsigned int i = 0; i < KB_SYSCALL_ARGUMENTS; i++)
 		at = kb_ctf_put64(at, event->custom_counter.arguments[i]);
 	return at;
+}
+
+static uint8_t *put_fault(struct ctf *x, uint8_t *at, const struct kb_event *event)
+{
+	at = put_string(kb_ctf_put32(at, event->task_id), kb_fault_kind_name(event->custom_counter.result));
+	at = kb_ctf_put32(at, event->custom_counter.cpu & KB_FAULT_KERNEL);
+	at = kb_ctf_put64(at, kb_ended_ns(x->trace->barman, event));
+	at = kb_ctf_put64(at, event->custom_counter.arguments[KB_FAULT_ADDRESS]);
+	return kb_ctf_put64(at, event->custom_counter.arguments[KB_FAULT_PC]);
+}
+
+static uint8_t *put_block(struct ctf *x, uint8_t *at, const struct kb_event *event)
+{
+	const uint64_t *arguments = event->custom_counter.arguments;
+	uint32_t device = (uint32_t)arguments[KB_BLOCK_DEVICE];
+	char disk[KB_DISK_TEXT], flags[KB_BLOCK_FLAGS_TEXT];
+
+	at = put_string(kb_ctf_put32(at, event->custom_counter.id), kb_disk_name(x->trace->names, device, disk));
+	at = put_string(kb_ctf_put32(at, device), kb_block_operation_name((uint8_t)event->custom_counter.cpu));
+	at = put_string(at, kb_block_flags_text(event->custom_counter.cpu, flags));
+	at = kb_ctf_put64(at, kb_ended_ns(x->trace->barman, event));
+	at = kb_ctf_put64(at, (uint64_t)event->custom_counter.result);
+	at = kb_ctf_put64(at, arguments[KB_BLOCK_SECTOR]);
+	return kb_ctf_put32(at, (uint32_t)arguments[KB_BLOCK_BYTES]);
 }
 
 /* @from: the CPU that a task leaves. */
@@ -342,6 +375,10 @@ static uint8_t *put_detail(struct ctf *x, uint8_t *at, const struct kb_event *ev
 		return kb_ctf_put32(at, event->custom_counter.context);
 	case KB_WHAT_SYSCALL:
 		return put_syscall(x, at, event);
+	case KB_WHAT_FAULT:
+		return put_fault(x, at, event);
+	case KB_WHAT_BLOCK:
+		return put_block(x, at, event);
 	default:
 		return kb_ctf_put32(at, id);
 	}
@@ -356,7 +393,7 @@ static bool write_detail(struct ctf *x, const struct kb_walk *walk, uint32_t fro
 		return false;
 	see_task(x, event);
 	at = kb_ctf_begin(x->stream, event->core, ids[event->custom_counter.what], x->now,
-			  NUMBERS + NAME);
+			  NUMBERS + NAME + KB_BLOCK_FLAGS_TEXT);
 	kb_ctf_end(x->stream, put_detail(x, at, event, from));
 	return true;
 }

@@ -2,7 +2,8 @@
 /*
  * A capture in Chrome's Trace Event Format, JSON that many viewers read. CPUs are threads of a
  * process 0, with a complete event for each slice. Handlers of interrupts and softirqs are slices of
- * a process of their own, so are system calls, by task, and flow events go from a waker to the one that is woken. Samples, counters
+ * a process of their own, so are system calls and page faults, by task, and requests to block devices. Flow
+ * events go from a waker to the one that is woken. Samples, counters
  * and marks are events of the phases for them. Events are written while the capture is read; memory
  * grows only with tasks and their different call chains.
  *
@@ -21,7 +22,7 @@
 
 #include "analysis/facts/wall.h"
 #include "analysis/time/origin.h"
-#include "analysis/time/syscall.h"
+#include "analysis/time/ended.h"
 #include "base/table.h"
 #include "base/text/json.h"
 #include "export/list.h"
@@ -29,7 +30,9 @@
 
 #define CPUS	0		/* id of the process whose threads are the CPUs */
 #define INTERRUPTS 4194305	/* ... whose threads are their interrupts: no process of Linux has it */
-#define CALLS	4194306		/* ... whose threads are tasks with their system calls */
+#define CALLS	4194306		/* ... whose threads are tasks with their system calls and page faults */
+#define REQUESTS 4194307	/* ... that has requests to block devices */
+#define REQUEST_NAME 128	/* bytes */
 #define PROCESSES 10000000U	/* of a machine: its numbers begin with its own */
 
 /* The profile of a thread. Its session is its number among all profiles, from 1 on. */
@@ -50,7 +53,7 @@ struct chrome {
 	struct kb_table profiles, known_nodes;
 	bool *has_interrupts;		/* by CPU: its thread has a name */
 	struct kb_table callers;	/* tasks that have a thread of CALLS */
-	uint64_t flows;
+	uint64_t flows, requests;	/* numbers of the last ones */
 	uint32_t *path;			/* nodes of the chain that was written last */
 	uint32_t machine;
 	int64_t since;			/* ns: ts of the capture's 0 */
@@ -509,7 +512,7 @@ static void write_moment(struct chrome *x, const struct kb_event *event, int64_t
 	end(x);
 }
 
-/* Name the thread of a task's system calls when the first one comes. */
+/* Name the thread of a task's system calls and page faults when the first one comes. */
 static void name_caller(struct chrome *x, const struct kb_event *event)
 {
 	uint64_t *known, key = event->task_id, before = x->callers.nr;
@@ -521,19 +524,42 @@ static void name_caller(struct chrome *x, const struct kb_event *event)
 	x->no_memory |= !known;
 	if (x->no_memory || x->callers.nr == before)
 		return;
-	write_metadata(x, CALLS, event->task_id, "process_name", "System calls", 12);
+	write_metadata(x, CALLS, event->task_id, "process_name", "System calls and faults", 23);
 	write_metadata(x, CALLS, event->task_id, "thread_name", label,
 		       kb_task_label(&x->tasks, number, label));
 }
 
-/* They are apart from marks, which may begin in one call and end in another one. */
-static void write_syscall(struct chrome *x, const struct kb_event *event, int64_t ns)
+static void put_call(struct chrome *x, const struct kb_event *event)
 {
-	const char *name = kb_names_call(x->trace->names, event);
-	uint64_t took = kb_syscall_ns(x->trace->barman, event);
-	bool known = event->custom_counter.begin;
+	kb_json_u64(&x->json, "number", event->custom_counter.id);
+	kb_json_u64(&x->json, "cpu", event->core);
+	kb_json_i64(&x->json, "result", event->custom_counter.result);
+	kb_json_array(&x->json, "arguments");
+	for (unsigned int i = 0; i < KB_SYSCALL_ARGUMENTS; i++)
+		kb_json_i64(&x->json, NULL, (int64_t)event->custom_counter.arguments[i]);
+	kb_json_array_end(&x->json);
+}
 
-	if (!kb_syscall_is_own(x->trace->names, event))
+static void put_fault(struct chrome *x, const struct kb_event *event)
+{
+	kb_json_u64(&x->json, "cpu", event->core);
+	kb_json_bool(&x->json, "kernel", event->custom_counter.cpu & KB_FAULT_KERNEL);
+	kb_json_u64(&x->json, "address", event->custom_counter.arguments[KB_FAULT_ADDRESS]);
+	kb_json_u64(&x->json, "pc", event->custom_counter.arguments[KB_FAULT_PC]);
+}
+
+/*
+ * A system call or a page fault, which are apart from marks: a mark may begin in one call and end in another one.
+ * A fault lies in a call, or between two.
+ */
+static void write_called(struct chrome *x, const struct kb_event *event, int64_t ns)
+{
+	bool known = kb_ended_is_timed(event), call = event->custom_counter.what == KB_WHAT_SYSCALL;
+	uint64_t took = kb_ended_ns(x->trace->barman, event);
+	const char *name = call ? kb_names_call(x->trace->names, event) ?: "syscall" :
+				  kb_fault_kind_name(event->custom_counter.result);
+
+	if (call && !kb_syscall_is_own(x->trace->names, event))
 		return;
 	name_caller(x, event);
 	if (x->no_memory)
@@ -543,17 +569,48 @@ static void write_syscall(struct chrome *x, const struct kb_event *event, int64_
 		kb_json_fixed(&x->json, "dur", (int64_t)took, 3);
 	else
 		kb_json_string(&x->json, "s", "t");
-	kb_json_string(&x->json, "cat", "syscall");
-	kb_json_string(&x->json, "name", name ?: "syscall");
+	kb_json_string(&x->json, "cat", call ? "syscall" : "fault");
+	kb_json_string(&x->json, "name", name);
 	kb_json_object(&x->json, "args");
-	kb_json_u64(&x->json, "number", event->custom_counter.id);
-	kb_json_u64(&x->json, "cpu", event->core);
-	kb_json_i64(&x->json, "result", event->custom_counter.result);
-	kb_json_array(&x->json, "arguments");
-	for (unsigned int i = 0; i < KB_SYSCALL_ARGUMENTS; i++)
-		kb_json_i64(&x->json, NULL, (int64_t)event->custom_counter.arguments[i]);
-	kb_json_array_end(&x->json);
+	if (call)
+		put_call(x, event);
+	else
+		put_fault(x, event);
 	kb_json_object_end(&x->json);
+	end(x);
+}
+
+static void begin_request(struct chrome *x, const char *phase, const struct kb_event *event, int64_t ns)
+{
+	char disk[KB_DISK_TEXT], text[REQUEST_NAME];
+	uint32_t device = (uint32_t)event->custom_counter.arguments[KB_BLOCK_DEVICE];
+
+	snprintf(text, sizeof(text), "%s %s", kb_disk_name(x->trace->names, device, disk) ?: "no disk",
+		 kb_block_operation_name((uint8_t)event->custom_counter.cpu) ?: "other");
+	begin_timed(x, phase, REQUESTS, device, ns);
+	kb_json_u64(&x->json, "id", apart(x, x->requests));
+	kb_json_string(&x->json, "cat", "block");
+	kb_json_string(&x->json, "name", text);
+}
+
+/* Several are under way at a time, and they do not nest: each has a number. */
+static void write_request(struct chrome *x, const struct kb_event *event, int64_t ns)
+{
+	const uint64_t *arguments = event->custom_counter.arguments;
+	char flags[KB_BLOCK_FLAGS_TEXT];
+
+	if (!x->requests++)
+		write_metadata(x, REQUESTS, 0, "process_name", "Block requests", 14);
+	begin_request(x, "b", event, (int64_t)((uint64_t)ns - kb_ended_ns(x->trace->barman, event)));
+	kb_json_object(&x->json, "args");
+	kb_json_u64(&x->json, "tid", event->custom_counter.id);
+	kb_json_u64(&x->json, "sector", arguments[KB_BLOCK_SECTOR]);
+	kb_json_u64(&x->json, "bytes", arguments[KB_BLOCK_BYTES]);
+	kb_json_string(&x->json, "flags", kb_block_flags_text(event->custom_counter.cpu, flags));
+	kb_json_i64(&x->json, "result", event->custom_counter.result);
+	kb_json_object_end(&x->json);
+	end(x);
+	begin_request(x, "e", event, ns);
 	end(x);
 }
 
@@ -573,7 +630,11 @@ static bool write_detail(struct chrome *x, const struct kb_walk *walk, uint32_t 
 			    event->custom_counter.value, 1.0);
 		return true;
 	case KB_WHAT_SYSCALL:
-		write_syscall(x, event, walk->ns);
+	case KB_WHAT_FAULT:
+		write_called(x, event, walk->ns);
+		return true;
+	case KB_WHAT_BLOCK:
+		write_request(x, event, walk->ns);
 		return true;
 	default:
 		return false;

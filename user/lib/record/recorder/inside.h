@@ -59,7 +59,7 @@ struct kb_recorder {
 	unsigned int *ring_of_source;	/* the same; 0 = the source of inserted records */
 	unsigned int nr_rings, nr_cpus;
 	bool stream;
-	bool interrupts;		/* the session records them */
+	bool interrupts, disks;		/* the session records them, or requests to them */
 	bool idle_states;		/* ... which did not pay */
 	bool maps;			/* ... mappings */
 	bool has_objects;		/* the module can tell what tasks wait for */
@@ -141,8 +141,8 @@ int recorder_wall_facts(struct kb_recorder *recorder, struct kb_error *err);
 /* Add the string "kbarman.KEY=RAW,MONOTONIC": a pair of readings of these clocks now, in ns. */
 int recorder_clock_fact(struct kb_recorder *recorder, const char *key);
 
-/* Add the names that interrupts have now, if the session records these. Returns 0 or -errno. */
-int recorder_interrupt_facts(struct kb_recorder *recorder);
+/* Add the names that interrupts and disks have now, if the session records these. Returns 0 or -errno. */
+int recorder_hardware_facts(struct kb_recorder *recorder);
 
 /* Add the idle states, if the session records which did not pay. Returns 0 or -errno. */
 int recorder_idle_facts(struct kb_recorder *recorder);

@@ -491,7 +491,7 @@ int recorder_part_facts(struct kb_recorder *recorder, struct kb_error *err)
 						   kb_miss_name(why));
 	}
 	ret = ret ?: exit_facts(recorder) ?: end_clock(recorder) ?:
-	      recorder_interrupt_facts(recorder);
+	      recorder_hardware_facts(recorder);
 	if (!ret && recorder->totals.unordered)
 		ret = recorder_number_fact(recorder, recorder->totals.unordered, "unordered");
 	return ret ? recorder_write_failed(err, ret) : 0;

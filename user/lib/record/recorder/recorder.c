@@ -33,6 +33,7 @@
 #define CPU_STRING_BYTES	512
 #define OTHER_STRING_BYTES	65536
 #define IRQ_STRING_BYTES	(256U << 10)	/* and the names of interrupts, at two times */
+#define DISK_STRING_BYTES	(192U << 10)	/* and those of disks: see KB_DISK_TABLE_MAX */
 #define IDLE_STRING_BYTES	512U		/* and the idle states of each CPU */
 
 /* ---- rings ---- */
@@ -423,6 +424,7 @@ static int create_writer(struct kb_recorder *recorder, int fd, struct kb_error *
 	strings += recorder->notes.room + OTHER_STRING_BYTES + (uint64_t)tasks * TASK_STRING_BYTES +
 		   (uint64_t)config->max_cores * CPU_STRING_BYTES +
 		   (recorder->interrupts ? IRQ_STRING_BYTES : 0) +
+		   (recorder->disks ? DISK_STRING_BYTES : 0) +
 		   (recorder->has_objects && !recorder->part ? OBJECT_STRING_BYTES : 0) +
 		   (recorder->idle_states ? (uint64_t)config->max_cores * IDLE_STRING_BYTES : 0);
 
@@ -449,7 +451,7 @@ static int create_writer(struct kb_recorder *recorder, int fd, struct kb_error *
 	ret = recorder_set_header(recorder) ?: recorder_clock_fact(recorder, "monotonic_base") ?:
 	      /* of a session that runs already, it is not known any more */
 	      (recorder->is_frozen ? 0 : recorder_wall_error(recorder, "realtime_error_base")) ?:
-	      recorder_interrupt_facts(recorder) ?: recorder_idle_facts(recorder) ?:
+	      recorder_hardware_facts(recorder) ?: recorder_idle_facts(recorder) ?:
 	      recorder_slot_facts(recorder);
 	if (!ret && recorder->part)
 		ret = recorder_part_begin(recorder);
@@ -494,6 +496,7 @@ static int create(struct kb_recorder **out, struct kb_device *device, int fd, bo
 	recorder->nr_cpus = query.nr_cpus;
 	recorder->stream = query.mode == KBARMAN_MODE_STREAM;
 	recorder->interrupts = query.sources & KBARMAN_SOURCE_IRQ;
+	recorder->disks = query.sources & KBARMAN_SOURCE_BLOCK;
 	recorder->idle_states = query.sources & KBARMAN_SOURCE_FREQ;
 	recorder->maps = query.sources & KBARMAN_SOURCE_MAPS;
 	recorder->has_objects = query.features & KBARMAN_FEATURE_OBJECTS;

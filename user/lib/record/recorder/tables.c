@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "format/barman/file.h"
 #include "record/perf/pmus.h"
+#include "record/recorder/disk_table.h"
 #include "record/recorder/idle_table.h"
 #include "record/recorder/inside.h"
 #include "record/recorder/irq_table.h"
@@ -430,9 +431,20 @@ static int write_interrupt(void *context, uint32_t irq, const char *names)
 	return added(recorder, kb_barman_writer_fact(recorder->writer, key, names));
 }
 
-int recorder_interrupt_facts(struct kb_recorder *recorder)
+static int write_disk(void *context, uint32_t device, const char *name)
 {
-	return recorder->interrupts ? kb_irq_table_read(NULL, write_interrupt, recorder) : 0;
+	struct kb_recorder *recorder = context;
+	char key[24];
+
+	snprintf(key, sizeof(key), "disk.%u", device);
+	return added(recorder, kb_barman_writer_fact(recorder->writer, key, name));
+}
+
+int recorder_hardware_facts(struct kb_recorder *recorder)
+{
+	int ret = recorder->interrupts ? kb_irq_table_read(NULL, write_interrupt, recorder) : 0;
+
+	return ret || !recorder->disks ? ret : kb_disk_table_read(NULL, write_disk, recorder);
 }
 
 static int write_idle_state(void *context, uint32_t cpu, uint32_t state,
@@ -504,6 +516,6 @@ int recorder_write_facts(struct kb_recorder *recorder, struct kb_error *err)
 		ret = recorder_number_fact(recorder, recorder->totals.inserted, "inserted");
 	if (!ret && recorder->totals.dropped)
 		ret = recorder_number_fact(recorder, recorder->totals.dropped, "inserted.lost");
-	ret = ret ?: recorder_interrupt_facts(recorder);
+	ret = ret ?: recorder_hardware_facts(recorder);
 	return ret ? recorder_write_failed(err, ret) : 0;
 }
