@@ -196,18 +196,60 @@ def a_workqueue_leads_to_its_worker_and_on_to_who_asked(tmp):
         ("run", "kworker/1:0", 7, 15, None), ("run", "first", 15, 20, None)]
 
 
-def a_path_ends_and_begins_in_the_time_that_is_wanted(tmp):
+def a_path_goes_back_from_the_end_of_the_time_that_is_wanted_to_its_begin(tmp):
     a_chain_of_pipes_leads_through_all_writers(tmp)
-    head, links = path(tmp, "third", "--time", "0.012,0.025")
-    assert (head["from_ns"], head["until_ns"]) == (12 * MS, 25 * MS), head
-    assert links == [("run", "second", 12, 20, None), ("queue", "third", 20, 22, None),
-                     ("run", "third", 22, 25, None)], links
-    # it was woken, and ran later
-    done = tap.run("report", "--critical-path", "third", "--time", "0.002,0.021", cwd=tmp)
-    assert done.returncode == 2 and "no task 'third' ran in the time that is wanted" in done.stderr, done
-    assert path(tmp, "second", "--time", ",0.005")[0]["until_ns"] == 1 * MS
+    for task, window, want in [
+            ("third", "0.012,0.025", [("run", "second", 12, 20, None), ("queue", "third", 20, 22, None),
+                                      ("run", "third", 22, 25, None)]),
+            # it was woken there, and ran later
+            ("third", "0.002,0.021", [("run", "first", 2, 10, None), ("queue", "second", 10, 11, None),
+                                      ("run", "second", 11, 20, None), ("queue", "third", 20, 21, None)]),
+            # it waited all the time, for what shows itself later
+            ("third", "0.002,0.008", [("run", "first", 2, 8, None)]),
+            ("second", ",0.005", [("run", "first", 0, 5, None)]),
+            # its end is in that time
+            ("third", "0.025,0.5", [("run", "third", 25, 30, None)])]:
+        head, links = path(tmp, task, "--time", window)
+        assert links == want and (head["from_ns"], head["until_ns"]) == (want[0][2] * MS, want[-1][3] * MS), (head, links)
+    text = tap.run("report", "--critical-path", "third", "--time", "0.002,0.008", cwd=tmp).stdout
+    assert "back from third (9), from 2.000000 ms to 8.000000 ms: 6.000000 ms, 1 link\n" in text, text
     done = tap.run("report", "--critical-path", "a..b", "--time", "0,1", cwd=tmp)
     assert done.returncode == 2 and "two marks are the time" in done.stderr, done
+    done = tap.run("report", "--critical-path", "third", "--time", "5,6", cwd=tmp)
+    assert done.returncode == 2 and "nothing is in the time of --time: it is 0.030000000 s long" in done.stderr, done
+
+
+def a_wait_that_does_not_end_goes_to_the_end_of_the_time(tmp):
+    capture = new(cores=2)
+    capture.switch(0, 0, FIRST)
+    capture.switch(1, 2 * MS, SECOND)
+    capture.switch(0, 5 * MS, 0, blocked=True, state=1)
+    capture.switch(1, 90 * MS, 0, blocked=True, state=1)
+    save(capture, tmp)
+    assert path(tmp, "first", "--time", "0.004,0.05")[1] == [("run", "first", 4, 5, None), ("unknown", "first", 5, 50, None)]
+    assert path(tmp, "first", "--time", "0.010,")[1] == [("unknown", "first", 10, 90, None)]
+    assert path(tmp, "second", "--time", "0.001,0.050")[1] == [("unseen", "second", 1, 2, None), ("run", "second", 2, 50, None)]
+
+
+def a_task_that_ended_before_the_time_is_not_there(tmp):
+    a_chain_of_pipes_leads_through_all_writers(tmp)
+    capture = new(cores=1)
+    capture.switch(0, 0, FIRST)
+    capture.switch(0, 5 * MS, SECOND, blocked=True, state=16)
+    capture.switch(0, 50 * MS, 0, blocked=True, state=1)
+    save(capture, tmp)
+    for window in "0.010,0.020", "0.010,":
+        done = tap.run("report", "--critical-path", "first", "--time", window, cwd=tmp)
+        assert done.returncode == 2 and "no task 'first' ran in the time that is wanted" in done.stderr, done
+
+
+def a_capture_without_wakeups_has_no_path(tmp):
+    capture = new(cores=1, sources="sched")
+    capture.switch(0, 0, FIRST)
+    capture.switch(0, 5 * MS, 0, blocked=True, state=1)
+    save(capture, tmp)
+    done = tap.run("report", "--critical-path", "first", cwd=tmp)
+    assert done.returncode == 2 and "kbarman.cap has no wakeups: record with 'kbarman record --latency'" in done.stderr, done
 
 
 def marks_choose_a_time(tmp):

@@ -39,8 +39,9 @@ struct kb_path_options {
 	const char *from, *until;	/* texts of annotations: from the first one with this text
 				 * to the first one behind it with that, backwards from the
 				 * task that wrote `until` */
-	const struct kb_filter *filter;	/* only its time: the path of a task ends where the task
-				 * ran last in that time, and begins in it. NULL: all */
+	const struct kb_filter *filter;	/* only its time: the path of a task goes back from its end, or
+				 * from the task's end in it, to its begin. If the capture ends
+				 * earlier, it goes back from where the task ran last. NULL: all */
 };
 
 enum kb_link_kind {
@@ -49,6 +50,7 @@ enum kb_link_kind {
 	KB_LINK_PREEMPTED,	/* it was preempted, and waited for a CPU */
 	KB_LINK_WAIT,		/* it was blocked, until `by`, which is no task, woke it */
 	KB_LINK_UNKNOWN,	/* it was blocked, and no record says who woke it */
+	KB_LINK_UNSEEN,		/* it has no record before the end of this link, which is the first one */
 };
 
 /* A piece of the path. */
@@ -72,6 +74,7 @@ struct kb_path {
 					 * of the capture are kept */
 	const struct kb_link *links;	/* in order */
 	uint64_t nr;
+	uint64_t wakeups;		/* records of wakeups that were read: 0: the capture may have none */
 };
 
 /*

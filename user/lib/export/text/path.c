@@ -28,6 +28,7 @@ static void put_what(const struct latency_text *text, const struct kb_link *link
 		[KB_LINK_PREEMPTED] = "preempted, waited for its CPU",
 		[KB_LINK_WAIT] = "waited for ",
 		[KB_LINK_UNKNOWN] = "waited, and no record says for what",
+		[KB_LINK_UNSEEN] = "has no record yet",
 	};
 
 	text_printf(&text->put, "%s", whats[link->kind]);
