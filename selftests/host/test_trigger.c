@@ -10,6 +10,7 @@
 #include "analysis/latency/late_waits.h"
 #include "analysis/latency/wakeups.h"
 #include "analysis/trace/parts.h"
+#include "base/text/pattern.h"
 #include "trigger/detector.h"
 #include "trigger/moments.h"
 #include "trigger/pressure.h"
@@ -144,7 +145,7 @@ static void test_bad_expressions(void)
 
 static bool matches(const char *pattern, const char *text)
 {
-	return kb_trigger_matches(pattern, text, strlen(text));
+	return kb_pattern_matches(pattern, text, strlen(text));
 }
 
 static void test_names(void)
@@ -155,8 +156,8 @@ static void test_names(void)
 	       matches("*", "") && matches("*b*", "abc") && matches("a**", "a") &&
 	       matches("*aab", "aaaab"), "a_star_is_any_text");
 	tap_ok(matches("a?c", "abc") && !matches("a?c", "ac"), "a_question_mark_is_one_character");
-	tap_ok(!kb_trigger_matches("a", "a\0", 2) && !kb_trigger_matches("a", "\0", 1) &&
-	       kb_trigger_matches(NULL, "x", 1), "a_text_may_have_a_nul");
+	tap_ok(!kb_pattern_matches("a", "a\0", 2) && !kb_pattern_matches("a", "\0", 1) &&
+	       kb_pattern_matches(NULL, "x", 1), "a_text_may_have_a_nul");
 }
 
 static void test_sources(void)

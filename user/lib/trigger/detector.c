@@ -20,6 +20,7 @@
 #include "base/array.h"
 #include "base/bisect.h"
 #include "base/options.h"
+#include "base/text/pattern.h"
 #include "format/call_names.h"
 #include "trigger/detector.h"
 #include "trigger/rates.h"
@@ -123,7 +124,7 @@ static bool is_named(const struct kb_detector *detector, const struct kb_trigger
 	if (!trigger->name)
 		return true;
 	name = task_name(detector, task_id, ticks, buffer);
-	return kb_trigger_matches(trigger->name, name, strlen(name));
+	return kb_pattern_matches(trigger->name, name, strlen(name));
 }
 
 /* ---- moments ---- */
@@ -235,8 +236,8 @@ static bool waits_for(const struct kb_detector *detector, const struct kb_trigge
 {
 	const char *call = call_of(detector, off), *object = kb_object_name(off->object.kind);
 
-	return (call && kb_trigger_matches(trigger->name, call, strlen(call))) ||
-	       (object && kb_trigger_matches(trigger->name, object, strlen(object)));
+	return (call && kb_pattern_matches(trigger->name, call, strlen(call))) ||
+	       (object && kb_pattern_matches(trigger->name, object, strlen(object)));
 }
 
 /* Whether the expression is about such a time. */
@@ -329,7 +330,7 @@ static void take_tile(struct kb_detector *detector, const struct kb_tile *tile)
 			continue;
 		kb_origin_name(detector->trace, &origin, detector->walk->event.timestamp, name,
 			       sizeof(name));
-		if (!kb_trigger_matches(trigger->name, name, strlen(name)))
+		if (!kb_pattern_matches(trigger->name, name, strlen(name)))
 			continue;
 		found = add(detector, trigger);
 		if (!found)
@@ -360,7 +361,7 @@ static void take_syscall(struct kb_detector *detector)
 		const struct kb_trigger *trigger = kb_triggers_get(detector->triggers, i);
 
 		if (trigger->kind != KB_TRIGGER_SYSCALL || ns <= trigger->limit ||
-		    !kb_trigger_matches(trigger->name, call, strlen(call)))
+		    !kb_pattern_matches(trigger->name, call, strlen(call)))
 			continue;
 		found = add(detector, trigger);
 		if (!found)
@@ -378,8 +379,8 @@ static bool is_counter(const struct kb_trigger *trigger, struct kb_text name)
 {
 	const char *colon = memchr(name.data, ':', name.length);
 
-	return kb_trigger_matches(trigger->name, name.data, name.length) ||
-	       (colon && kb_trigger_matches(trigger->name, name.data, (size_t)(colon - name.data)));
+	return kb_pattern_matches(trigger->name, name.data, name.length) ||
+	       (colon && kb_pattern_matches(trigger->name, name.data, (size_t)(colon - name.data)));
 }
 
 static void resolve_counters(struct kb_detector *detector, const struct kb_names *names,
@@ -558,7 +559,7 @@ static void take_mark(struct kb_detector *detector)
 		const struct kb_trigger *trigger = kb_triggers_get(detector->triggers, i);
 
 		if (trigger->kind != KB_TRIGGER_MARK || !event->annotation.text_length ||
-		    !kb_trigger_matches(trigger->name, event->annotation.text,
+		    !kb_pattern_matches(trigger->name, event->annotation.text,
 					event->annotation.text_length))
 			continue;
 		found = add(detector, trigger);

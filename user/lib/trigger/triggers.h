@@ -15,7 +15,4 @@ void kb_trigger_release(struct kb_trigger *trigger);
 /* The word of a kind, such as "latency". */
 const char *kb_trigger_word(enum kb_trigger_kind kind);
 
-/* Whether @text is what @pattern says, in which '*' is any text and '?' any character. NULL: any. */
-bool kb_trigger_matches(const char *pattern, const char *text, size_t length);
-
 #endif
