@@ -206,7 +206,7 @@ def a_path_goes_back_from_the_end_of_the_time_that_is_wanted_to_its_begin(tmp):
                                       ("run", "second", 11, 20, None), ("queue", "third", 20, 21, None)]),
             # it waited all the time, for what shows itself later
             ("third", "0.002,0.008", [("run", "first", 2, 8, None)]),
-            ("second", ",0.005", [("run", "first", 0, 5, None)]),
+            ("second", ",0.005", [("run", "second", 0, 1, None), ("run", "first", 1, 5, None)]),
             # its end is in that time
             ("third", "0.025,0.5", [("run", "third", 25, 30, None)])]:
         head, links = path(tmp, task, "--time", window)
@@ -229,6 +229,50 @@ def a_wait_that_does_not_end_goes_to_the_end_of_the_time(tmp):
     assert path(tmp, "first", "--time", "0.004,0.05")[1] == [("run", "first", 4, 5, None), ("unknown", "first", 5, 50, None)]
     assert path(tmp, "first", "--time", "0.010,")[1] == [("unknown", "first", 10, 90, None)]
     assert path(tmp, "second", "--time", "0.001,0.050")[1] == [("unseen", "second", 1, 2, None), ("run", "second", 2, 50, None)]
+
+
+def in_a_time_a_wait_leads_no_further_than_it_lasts(tmp):
+    """What second did before first waited for it made the end late, and is not what first waited for in that time."""
+    capture = new(cores=2)
+    capture.switch(0, 0, FIRST)
+    capture.switch(1, 0, SECOND)
+    capture.switch(1, 1 * MS, 0, blocked=True, state=1)
+    capture.irq_entry(1, 48 * MS, 40)
+    capture.waking(1, 48 * MS, waker=0, woken=SECOND, context=IRQ)
+    capture.irq_exit(1, 48 * MS, 40)
+    capture.switch(1, 48 * MS, SECOND)
+    capture.switch(0, 49 * MS, 0, blocked=True, state=1)
+    capture.waking(1, 50 * MS, waker=SECOND, woken=FIRST)
+    capture.switch(0, 50 * MS, FIRST)
+    capture.switch(0, 60 * MS, 0, blocked=True, state=16)
+    save(capture, tmp)
+    assert path(tmp, "first")[1] == [("run", "second", 0, 1, None), ("wait", "second", 1, 48, "disk"),
+                                     ("run", "second", 48, 50, None), ("run", "first", 50, 60, None)]
+    assert path(tmp, "first", "--time", "0.010,0.060")[1] == [
+        ("run", "first", 10, 49, None), ("run", "second", 49, 50, None), ("run", "first", 50, 60, None)]
+
+
+def waits_lead_through_all_tasks_as_long_as_they_last(tmp):
+    """First waits for second, which waits for third meanwhile; before and behind that it ran."""
+    capture = new(cores=3)
+    for core, task in enumerate((FIRST, SECOND, THIRD)):
+        capture.switch(core, 0, task)
+    capture.switch(0, 10 * MS, 0, blocked=True, state=1)
+    capture.switch(1, 20 * MS, 0, blocked=True, state=1)
+    capture.waking(2, 40 * MS, waker=THIRD, woken=SECOND)
+    capture.switch(1, 45 * MS, SECOND)
+    capture.waking(1, 50 * MS, waker=SECOND, woken=FIRST)
+    capture.switch(0, 50 * MS, FIRST)
+    capture.switch(0, 60 * MS, 0, blocked=True, state=16)
+    save(capture, tmp)
+    whole = [("run", "first", 0, 10, None), ("run", "second", 10, 20, None), ("run", "third", 20, 40, None),
+             ("queue", "second", 40, 45, None), ("run", "second", 45, 50, None), ("run", "first", 50, 60, None)]
+    assert path(tmp, "first", "--time", "0,0.060")[1] == whole
+    for begin in range(0, 60, 3):
+        for end in range(begin + 1, 60, 5):
+            want = [(*link[:2], max(link[2], begin), min(link[3], end), None) for link in whole
+                    if link[2] < end and begin < link[3]]
+            assert path(tmp, "first", "--time", f"{begin}ms,{end}ms")[1] == want, (begin, end)
 
 
 def a_task_that_ended_before_the_time_is_not_there(tmp):
@@ -265,8 +309,23 @@ def marks_choose_a_time(tmp):
     save(capture, tmp)
     head, links = path(tmp, "begin..end")
     assert (head["from_ns"], head["until_ns"], head["task"]) == (3 * MS, 20 * MS, "second"), head
-    assert links == [("run", "first", 3, 10, None), ("queue", "second", 10, 12, None),
+    assert links == [("run", "second", 3, 4, None), ("run", "first", 4, 10, None), ("queue", "second", 10, 12, None),
                      ("run", "second", 12, 20, None)], links
+
+
+def a_mark_of_another_task_is_the_begin_of_what_led_to_the_second_one(tmp):
+    """Second ran meanwhile, until it waited for first."""
+    capture = new(cores=2)
+    capture.switch(0, 0, FIRST)
+    capture.switch(1, 0, SECOND)
+    mark(capture, 0, 3 * MS, FIRST, "begin")
+    capture.switch(1, 8 * MS, 0, blocked=True, state=1)
+    capture.waking(0, 10 * MS, waker=FIRST, woken=SECOND, cpu=1)
+    capture.switch(1, 12 * MS, SECOND)
+    mark(capture, 1, 20 * MS, SECOND, "end")
+    save(capture, tmp)
+    assert path(tmp, "begin..end")[1] == [("run", "first", 3, 10, None), ("queue", "second", 10, 12, None),
+                                          ("run", "second", 12, 20, None)]
 
 
 def what_is_not_there_is_said(tmp):

@@ -21,6 +21,7 @@ sys.path.insert(0, HERE)
 import tap
 import viewers
 from examples import COMMAND, FLEET, HOWTO, examples, mentions, needs_device
+from latency_capture import SERIES
 from make_capture import Maker
 from test_annotate_socket import own_network
 
@@ -47,10 +48,10 @@ def real_capture():
     return min(viewers.real_captures(), key=os.path.getsize, default=None)
 
 
-def made_capture(path, other=0, chosen=False, **facts):
+def made_capture(path, other=0, chosen=False, calls=False, **facts):
     """Those with other numbers are recordings of other times, of one clock. @chosen: with the task and the
-    times that examples choose."""
-    capture = Maker(cores=2, counters=[17], facts={"counter.0.0": "cycles", "tgid.1": "7",
+    times that examples choose. @calls: with system calls."""
+    capture = Maker(cores=2, counters=[17], series=SERIES if calls else (), facts={"counter.0.0": "cycles", "tgid.1": "7",
                                                    "command": "./app", **facts})
     capture.task(0, "swapper")
     capture.task(7, "app")
@@ -64,6 +65,10 @@ def made_capture(path, other=0, chosen=False, **facts):
         for at in 1_250_000_000, 12_750_000_000, 13_500_000_000:
             capture.switch(0, at, 8)
             capture.switch(0, at + 1000, 7, blocked=True, state=1)
+    for at in range(2000, 6000, 1000) if calls else ():
+        for number in 0, 1:     # read and write
+            capture.syscall(0, at + 500 * number, 7, number, at + 400 * number, 1, (5, 0, 1),
+                            counter=SERIES.index("System calls"))
     return capture.save(path)
 
 
@@ -126,6 +131,8 @@ def prepare(folder, example):
         path = os.path.join(folder, name)
         if "--machines" in example:
             made_capture(path, host=name.removesuffix(".cap"))
+        elif "--request" in example:
+            made_capture(path, calls=True, machine="x86_64", sources="wake,syscalls")
         elif re.search("--(time|task) ", example):
             made_capture(path, chosen=True)
         elif len(names) > 1:

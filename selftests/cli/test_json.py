@@ -23,6 +23,7 @@ import test_doctor
 import test_critical_path
 import test_dump_exports
 import test_latency
+import test_requests
 import test_rotated
 import test_lines
 import test_record as recorder
@@ -277,6 +278,8 @@ def report_has_what_is_promised(tmp):
     lines += objects("report", "-j", "--faults", cwd=waits) + objects("report", "-j", "--block", cwd=waits)
     test_critical_path.full(late)
     lines += objects("report", "-j", "--critical-path", "first", cwd=late)
+    test_requests.full(late)
+    lines += objects("report", "-j", "--request", "begin..end", cwd=late)
     os.mkdir(rotated := os.path.join(tmp, "rotated"))
     test_rotated.Run(1).capture.save(os.path.join(rotated, "kbarman.cap"))
     lines += objects("report", "-j", "-M", "ipc", cwd=rotated)

@@ -372,6 +372,38 @@ static void test_many_chains(void)
 	kb_chains_release(&chains);
 }
 
+static uint32_t add_through(struct kb_chains *chains, uint32_t before, int64_t start, uint32_t through)
+{
+	const struct kb_link link = { .task_id = 9, .start = start, .end = start + 10 };
+
+	return kb_chains_add_through(chains, before, &link, through);
+}
+
+/* A wait for a task that waited for one that waited, and so on. */
+static void test_chains_through_chains(void)
+{
+	struct kb_chains chains;
+	uint32_t one, two, through;
+
+	kb_chains_init(&chains, 1000000);
+	one = add_link(&chains, KB_CHAIN_NONE, 1, 0);
+	two = add_through(&chains, KB_CHAIN_NONE, 0, one);
+	tap_ok(add_link(&chains, two, 9, 10) != two && chains.used == 3, "a_link_through_a_chain_does_not_go_on");
+	kb_chains_drop(&chains, one);
+	tap_ok(chains.used == 3 && chains.links[one].users == 1, "it_holds_that_chain");
+	kb_chains_drop(&chains, chains.nr - 1);
+	tap_is(chains.used, 0, "and_lets_it_go");
+	one = KB_CHAIN_NONE;
+	for (int64_t i = 0; i < 500000; i++) {
+		through = one;
+		one = add_through(&chains, add_link(&chains, KB_CHAIN_NONE, 1, i - 10), i, through);
+		kb_chains_drop(&chains, through);
+	}
+	kb_chains_drop(&chains, one);
+	tap_is(chains.used, 0, "however_deep_they_are");
+	kb_chains_release(&chains);
+}
+
 /* ---- gaps ---- */
 
 /* If each gap behind the 65536th had them all joined again, this would take minutes. */
@@ -410,6 +442,7 @@ int main(void)
 	test_histogram();
 	test_chains();
 	test_many_chains();
+	test_chains_through_chains();
 	test_many_gaps();
 	test_machine();
 	return tap_done();

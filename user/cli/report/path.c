@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/facts/sources.h"
 #include "base/text/json.h"
 #include "cli/base/cli.h"
 #include "cli/report/print.h"
@@ -32,21 +33,18 @@ static void put_link(struct kb_json *json, struct kb_trace *trace, const struct 
 	kb_json_end(json);
 }
 
-static void put_json(const struct kb_path *path, struct kb_trace *trace, struct kb_out *out)
+void report_put_path(const struct kb_path *path, struct kb_trace *trace, struct kb_json *json)
 {
-	struct kb_json json = { .out = out };
-	uint64_t i;
-
-	kb_json_begin(&json, "path");
-	put_task(&json, trace, path->task_id, path->ticks);
-	kb_json_i64(&json, "from_ns", path->from);
-	kb_json_i64(&json, "until_ns", path->until);
-	kb_json_u64(&json, "links", path->nr);
-	kb_json_bool(&json, "cut", path->cut);
-	kb_json_bool(&json, "damaged", path->damaged);
-	kb_json_end(&json);
-	for (i = 0; i < path->nr; i++)
-		put_link(&json, trace, &path->links[i]);
+	kb_json_begin(json, "path");
+	put_task(json, trace, path->task_id, path->ticks);
+	kb_json_i64(json, "from_ns", path->from);
+	kb_json_i64(json, "until_ns", path->until);
+	kb_json_u64(json, "links", path->nr);
+	kb_json_bool(json, "cut", path->cut);
+	kb_json_bool(json, "damaged", path->damaged);
+	kb_json_end(json);
+	for (uint64_t i = 0; i < path->nr; i++)
+		put_link(json, trace, &path->links[i]);
 }
 
 int report_path(struct report *report, bool json)
@@ -64,11 +62,15 @@ int report_path(struct report *report, bool json)
 	free(text);
 	if (ret)
 		return ret;
-	if (json)
-		put_json(path, report->trace, report->out);
-	else
-		ret = kb_path_text(path, report->trace, report->path, report->out, NULL);
-	ret = report_end(report, ret, path->damaged);
+	if (!path->wakeups && !kb_has_source(kb_trace_barman(report->trace), "wake")) {
+		ret = cli_fail("%s has no wakeups: record with 'kbarman record --latency'", report->path);
+	} else {
+		if (json)
+			report_put_path(path, report->trace, &(struct kb_json){ .out = report->out });
+		else
+			ret = kb_path_text(path, report->trace, report->path, report->out, NULL);
+		ret = report_end(report, ret, path->damaged);
+	}
 	kb_path_destroy(path);
 	return ret;
 }

@@ -28,6 +28,8 @@ struct report {
 	bool latency, irq, waits;	/* these reports instead */
 	enum kb_what ended;		/* what took time instead; 0: not */
 	const char *critical_path;	/* of which task or marks this report instead; NULL: none */
+	const char *request;		/* what requests are, of which this report instead; NULL: none */
+	uint32_t slowest;		/* of these, how many paths */
 
 	struct kb_trace *trace;
 	struct kb_out *out;		/* standard output */
@@ -59,8 +61,9 @@ int report_end(const struct report *report, int written, bool damaged);
 struct kb_waits;
 struct kb_ended;
 
-/* What woke a task, or ran while it waited, as keys of @json; @ticks: when. Nothing if that is not known. */
 struct kb_json;
+
+/* What woke a task, or ran while it waited, as keys of @json; @ticks: when. Nothing if that is not known. */
 void report_put_by(struct kb_json *json, struct kb_trace *trace, const struct kb_origin *by, uint64_t ticks);
 
 /* The lines of JSON of these reports. */
@@ -69,6 +72,18 @@ void report_put_ended(const struct kb_ended *ended, struct kb_out *out);
 
 /* Prints the critical path. Returns an exit status. */
 int report_path(struct report *report, bool json);
+
+/* The lines of JSON of a path. */
+void report_put_path(const struct kb_path *path, struct kb_trace *trace, struct kb_json *json);
+
+/* Takes the value of --slowest. False after a message: it is none. */
+bool report_take_slowest(struct report *report, const char *value);
+
+/* Whether the other options go with --request. Returns CLI_OK, or CLI_IMPOSSIBLE after a message. */
+int report_choose_requests(struct report *report);
+
+/* Prints what requests waited for. Returns an exit status. */
+int report_requests(struct report *report, bool json);
 
 /*
  * Writes the lines of these reports as JSON to @out, which keeps its errors. Of the second one,

@@ -20,7 +20,7 @@
 enum {
 	OPTION_CHILDREN = 256, OPTION_PERCENT,
 	OPTION_LINES, OPTION_INLINE, OPTION_COUNTERS, OPTION_IDLE, OPTION_LATENCY, OPTION_IRQ, OPTION_WAITS,
-	OPTION_SYSCALLS, OPTION_FAULTS, OPTION_BLOCK, OPTION_PATH,
+	OPTION_SYSCALLS, OPTION_FAULTS, OPTION_BLOCK, OPTION_PATH, OPTION_REQUEST, OPTION_SLOWEST,
 };
 
 static const struct cli_option options[] = {
@@ -61,6 +61,11 @@ static const struct cli_option options[] = {
 	{ OPTION_PATH, "critical-path", "TASK",
 	  "instead: who waited for whom, back from the end of TASK (name or\n"
 	  "number), or between two marks: FROM..UNTIL" },
+	{ OPTION_REQUEST, "request", "FROM..UNTIL",
+	  "instead: what requests waited for, and the critical paths of the slowest\n"
+	  "ones; from a mark to the next one of the same task, or from a call to\n"
+	  "the next one: 'syscall:read(fd)..syscall:write(fd)'" },
+	{ OPTION_SLOWEST, "slowest", "N", "of --request: paths of so many requests (default 5)" },
 	{ OPTION_PERCENT, "percent-limit", "N",
 	  "leave out rows below N percent (default 0.5; 0 shows all)" },
 	SYMBOLS_OPTIONS,
@@ -269,6 +274,8 @@ static int run(struct report *report, bool json)
 {
 	int ret;
 
+	if (report->request)
+		return report_requests(report, json);
 	if (report->critical_path)
 		return report_path(report, json);
 	if (report->latency || report->irq)
@@ -304,6 +311,7 @@ int cmd_report(int argc, char **argv)
 		.how.sort = KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL,
 		.text.size = sizeof(report.text),
 		.text.percent_limit = PERCENT_LIMIT,
+		.slowest = 5,
 	};
 	bool json = false, lines = false, two = false;
 	int option, status;
@@ -352,6 +360,13 @@ int cmd_report(int argc, char **argv)
 		case OPTION_PATH:
 			report.critical_path = optarg;
 			break;
+		case OPTION_REQUEST:
+			report.request = optarg;
+			break;
+		case OPTION_SLOWEST:
+			if (!report_take_slowest(&report, optarg))
+				return CLI_IMPOSSIBLE;
+			break;
 		case OPTION_IRQ:
 			report.irq = true;
 			break;
@@ -382,7 +397,11 @@ int cmd_report(int argc, char **argv)
 			return cli_usage(option == 'h', &usage);
 		}
 	}
-	if (report.critical_path &&
+	if (report.request && report_choose_requests(&report)) {
+		filters_release(&report.filters);
+		return CLI_IMPOSSIBLE;
+	}
+	if (report.critical_path && !report.request &&
 	    (report.latency || report.irq || report.filters.how.cpus || report.filters.how.task ||
 	     report.filters.how.has_tid)) {
 		filters_release(&report.filters);

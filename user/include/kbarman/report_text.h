@@ -71,6 +71,20 @@ int kb_latency_text(const struct kb_latency *latency, struct kb_trace *trace,
 int kb_path_text(const struct kb_path *path, struct kb_trace *trace, const char *capture,
 		 struct kb_out *out, struct kb_error *err);
 
+struct kb_requests_text_options {
+	size_t size;		/* of this struct, as the caller knows it: sizeof() */
+	const char *capture;	/* as above */
+	const char *filter;
+	const char *requests;	/* what the head says of which requests they are; NULL: nothing */
+};
+
+/*
+ * Write @requests, which are of @trace, to @out and flush @out, as `kbarman report --request` prints them.
+ * @options may be NULL. Returns what kb_report_text() returns.
+ */
+int kb_requests_text(const struct kb_requests *requests, struct kb_trace *trace,
+		     const struct kb_requests_text_options *options, struct kb_out *out, struct kb_error *err);
+
 struct kb_waits_text_options {
 	size_t size;		/* of this struct, as the caller knows it: sizeof() */
 	const char *capture;	/* as above */

@@ -6,7 +6,7 @@
 
 void kb_chains_init(struct kb_chains *chains, uint32_t most)
 {
-	*chains = (struct kb_chains){ .free = KB_CHAIN_NONE, .most = most, .limit = most };
+	*chains = (struct kb_chains){ .free = KB_CHAIN_NONE, .most = most, .limit = most, .needed = INT64_MIN };
 }
 
 void kb_chains_release(struct kb_chains *chains)
@@ -27,15 +27,36 @@ uint32_t kb_chains_hold(struct kb_chains *chains, uint32_t link)
 	return link;
 }
 
+static void give_back(struct kb_chains *chains, uint32_t link)
+{
+	chains->links[link].before = chains->free;
+	chains->free = link;
+	chains->used--;
+}
+
 void kb_chains_drop(struct kb_chains *chains, uint32_t link)
 {
-	while (is_link(link) && !--chains->links[link].users) {
-		uint32_t before = chains->links[link].before;
+	struct kb_chain_link *links = chains->links;
+	uint32_t rest = KB_CHAIN_NONE;	/* links without users whose other chain is not dropped yet: a list */
 
-		chains->links[link].before = chains->free;
-		chains->free = link;
-		chains->used--;
-		link = before;
+	for (;;) {
+		while (is_link(link) && !--links[link].users) {
+			uint32_t before = links[link].before;
+
+			if (is_link(links[link].through)) {
+				links[link].before = rest;
+				rest = link;
+			} else {
+				give_back(chains, link);
+			}
+			link = before;
+		}
+		if (rest == KB_CHAIN_NONE)
+			break;
+		link = rest;
+		rest = links[link].before;
+		give_back(chains, link);
+		link = links[link].through;
 	}
 }
 
@@ -90,8 +111,11 @@ static void forget_half(struct kb_chains *chains)
 /* Make room for one more link. False: no memory. */
 static bool make_room(struct kb_chains *chains)
 {
-	if (chains->used >= chains->limit)
-		forget_half(chains);
+	if (chains->used >= chains->limit) {
+		kb_chains_forget(chains, chains->needed);
+		if (chains->used > chains->limit - chains->limit / 4)
+			forget_half(chains);
+	}
 	if (chains->free != KB_CHAIN_NONE)
 		return true;
 	return chains->nr < KB_CHAIN_CUT &&
@@ -103,19 +127,17 @@ static bool extend(struct kb_chains *chains, uint32_t before, const struct kb_li
 {
 	struct kb_chain_link *last = is_link(before) ? &chains->links[before] : NULL;
 
-	if (!last || last->users != 1 || !kb_link_goes_on(&last->link, link))
+	if (!last || last->users != 1 || last->through != KB_CHAIN_NONE || !kb_link_goes_on(&last->link, link))
 		return false;
 	last->link.end = link->end;
 	last->link.ticks = link->ticks;
 	return true;
 }
 
-uint32_t kb_chains_add(struct kb_chains *chains, uint32_t before, const struct kb_link *link)
+uint32_t kb_chains_add_through(struct kb_chains *chains, uint32_t before, const struct kb_link *link, uint32_t through)
 {
 	uint32_t number;
 
-	if (extend(chains, before, link))
-		return before;
 	if (!make_room(chains))
 		return KB_CHAIN_NONE;
 	number = chains->free;
@@ -124,8 +146,13 @@ uint32_t kb_chains_add(struct kb_chains *chains, uint32_t before, const struct k
 	else
 		chains->free = chains->links[number].before;
 	chains->links[number] = (struct kb_chain_link){
-		.before = before, .users = 1, .link = *link,
+		.before = before, .through = kb_chains_hold(chains, through), .users = 1, .link = *link,
 	};
 	chains->used++;
 	return number;
+}
+
+uint32_t kb_chains_add(struct kb_chains *chains, uint32_t before, const struct kb_link *link)
+{
+	return extend(chains, before, link) ? before : kb_chains_add_through(chains, before, link, KB_CHAIN_NONE);
 }

@@ -8,8 +8,10 @@
 #include "analysis/latency/leads.h"
 #include "analysis/time/origin.h"
 #include "analysis/time/waker.h"
+#include "base/array.h"
 
 #define LINKS_MAX	200000U
+#define STAYING_MAX	1000000U	/* the same if tasks stay: then each keeps its own */
 #define PIECES		64U	/* looked at, to say who ran while a task waited for its CPU */
 #define RAN_MAX		16U	/* different ones of these */
 
@@ -148,15 +150,9 @@ static int runs(struct kb_leads *leads, const struct kb_walk *walk)
 	return ret;
 }
 
-/* @task takes the chain of the task that wakes it. */
-static int take_chain(struct kb_leads *leads, struct kb_lead *task, uint32_t waker_id,
-		      const struct kb_walk *walk)
+/* @waker wakes @task, which takes its chain, */
+static int take_chain(struct kb_leads *leads, struct kb_lead *task, const struct kb_lead *waker)
 {
-	uint64_t key = waker_id;
-	struct kb_lead *waker = kb_table_find(&leads->tasks, &key);
-
-	if (add_run(leads, waker, walk))
-		return -ENOMEM;
 	if (task->before == KB_CHAIN_NONE)
 		task->before = task->head;
 	else
@@ -164,6 +160,35 @@ static int take_chain(struct kb_leads *leads, struct kb_lead *task, uint32_t wak
 	task->head = kb_chains_hold(&leads->chains, waker->head);
 	task->since = waker->since;
 	return 0;
+}
+
+/* or which waited as long as that did what it did. */
+static int look_through(struct kb_leads *leads, struct kb_lead *task, const struct kb_lead *waker)
+{
+	/* that is what is shown if the waker has no chain */
+	const struct kb_link link = {
+		.kind = KB_LINK_UNSEEN, .task_id = (uint32_t)waker->key, .by.kind = KB_TILE_UNKNOWN,
+		.ticks = waker->ran_ticks, .start = task->since, .end = waker->since,
+	};
+	uint32_t head;
+
+	if (link.end <= link.start)
+		return 0;
+	head = kb_chains_add_through(&leads->chains, task->head, &link, waker->head);
+	if (head == KB_CHAIN_NONE)
+		return -ENOMEM;
+	task->head = head;
+	task->since = link.end;
+	return 0;
+}
+
+static int take_wakeup(struct kb_leads *leads, struct kb_lead *task, uint32_t waker_id, const struct kb_walk *walk)
+{
+	struct kb_lead *waker = kb_table_find(&leads->tasks, &(uint64_t){ waker_id });
+
+	if (add_run(leads, waker, walk))
+		return -ENOMEM;
+	return leads->stays ? look_through(leads, task, waker) : take_chain(leads, task, waker);
 }
 
 /* Whether the task that runs woke in a softirq of its own: it sent something to another one of its machine. */
@@ -198,12 +223,14 @@ static int feed_waking(struct kb_leads *leads, const struct kb_walk *walk)
 		return -ENOMEM;
 	if (task->state == KB_LEAD_PREEMPTED)
 		return 0;
-	/* one that has no record before this one waits */
 	if (task->state == KB_LEAD_RUNS && task->first < walk->ns) {
 		task->woken_early = true;
 		return 0;
 	}
-	ret = by_task ? take_chain(leads, task, waker.id, walk)
+	/* one that has no record before this one waits, as long as is known */
+	if (task->state == KB_LEAD_RUNS && leads->stays)
+		task->since = kb_trace_first(leads->trace);
+	ret = by_task ? take_wakeup(leads, task, waker.id, walk)
 		      : add_link(leads, task, walk, KB_LINK_WAIT, &waker);
 	task->state = KB_LEAD_WOKEN;
 	return ret;
@@ -246,11 +273,8 @@ int kb_leads_feed(struct kb_leads *leads, const struct kb_walk *walk)
 struct kb_lead *kb_leads_writer(struct kb_leads *leads, const struct kb_walk *walk)
 {
 	struct kb_lead *task = get_task(leads, walk->event.task_id, walk->ns);
-	int ret = 0;
 
-	if (task)
-		ret = task->state == KB_LEAD_RUNS ? add_run(leads, task, walk) : runs(leads, walk);
-	return ret ? NULL : task;
+	return task && !kb_leads_extend(leads, task, walk) ? task : NULL;
 }
 
 int kb_leads_extend(struct kb_leads *leads, struct kb_lead *lead, const struct kb_walk *walk)
@@ -269,82 +293,128 @@ int kb_leads_extend(struct kb_leads *leads, struct kb_lead *lead, const struct k
 
 /* ---- paths ---- */
 
-/* Join links that are alike. Returns how many there are then. */
-static uint64_t join(struct kb_link *links, uint64_t nr)
-{
-	uint64_t at = 0;
+/* A chain on the way back. */
+struct part {
+	uint32_t at;		/* its link that is next */
+	uint32_t task_id;	/* whose it is, for what it does not have */
+	uint64_t ticks;
+	int64_t from, until;	/* what is left of it */
+};
 
-	for (uint64_t i = 1; i < nr; i++) {
-		if (!kb_link_goes_on(&links[at], &links[i])) {
-			links[++at] = links[i];
-			continue;
-		}
-		links[at].end = links[i].end;
-		links[at].ticks = links[i].ticks;
-	}
-	return nr ? at + 1 : 0;
+/* The way back through chains, and what it has led through: links from the last one on. */
+struct back {
+	const struct kb_chain_link *all;
+	struct kb_link *links;
+	uint64_t nr, room;
+	struct part *parts;
+	uint32_t nr_parts, room_parts;
+	bool cut;
+};
+
+static int push(struct back *back, uint32_t at, const struct kb_link *link, int64_t from, int64_t until)
+{
+	if (!KB_ARRAY_ROOM(back->parts, back->room_parts, (size_t)back->nr_parts + 1))
+		return -ENOMEM;
+	back->parts[back->nr_parts++] = (struct part){
+		.at = at, .task_id = link->task_id, .ticks = link->ticks, .from = from, .until = until,
+	};
+	return 0;
 }
 
-/* The first link begins where the path does. */
-static uint64_t begin_path(struct kb_path *path, struct kb_link *links, uint64_t nr, bool whole)
+/* Links that are alike are joined. */
+static int put(struct back *back, const struct kb_link *link, int64_t from, int64_t until)
+{
+	struct kb_link *last = back->nr ? &back->links[back->nr - 1] : NULL;
+	struct kb_link next = *link;
+
+	if (until <= from)
+		return 0;
+	next.start = from;
+	next.end = until;
+	if (last && kb_link_goes_on(&next, last)) {
+		last->start = from;
+		return 0;
+	}
+	if (!KB_ARRAY_ROOM(back->links, back->room, back->nr + 1))
+		return -ENOMEM;
+	back->links[back->nr++] = next;
+	return 0;
+}
+
+/* A time of which the chain of @part says nothing. */
+static int put_unseen(struct back *back, const struct part *part, int64_t from)
 {
 	const struct kb_link unseen = {
-		.kind = KB_LINK_UNSEEN,
-		.task_id = nr ? links[0].task_id : path->task_id,
-		.by.kind = KB_TILE_UNKNOWN,
-		.ticks = nr ? links[0].ticks : path->ticks,
-		.start = path->from,
-		.end = nr ? links[0].start : path->until,
+		.kind = KB_LINK_UNSEEN, .task_id = part->task_id, .ticks = part->ticks, .by.kind = KB_TILE_UNKNOWN,
 	};
 
-	if (nr && links[0].start < path->from)
-		links[0].start = path->from;
-	path->cut &= nr && links[0].start > path->from;
-	if (whole && unseen.start < unseen.end) {
-		memmove(links + 1, links, nr * sizeof(*links));
-		links[0] = unseen;
-		return nr + 1;
-	}
-	if (nr)
-		path->from = links[0].start;
-	return nr;
+	return put(back, &unseen, from, part->until);
 }
 
-int kb_leads_path(const struct kb_leads *leads, uint32_t head, struct kb_path *path, bool whole)
+/* One step back, in the last part. */
+static int step_back(struct back *back, bool whole)
 {
-	const struct kb_chain_link *all = leads->chains.links;
-	struct kb_link *links;
-	uint64_t nr = 0, at;
-	uint32_t link;
+	struct part *part = &back->parts[back->nr_parts - 1];
+	const struct kb_link *link = part->at < KB_CHAIN_CUT ? &back->all[part->at].link : NULL;
+	uint32_t through;
+	int64_t from, until;
+	int ret;
 
-	/* what comes later is not part of it */
-	while (head < KB_CHAIN_CUT && all[head].link.start >= path->until)
-		head = all[head].before;
-	for (link = head; link < KB_CHAIN_CUT && all[link].link.end > path->from; link = all[link].before)
-		nr++;
-	path->cut = link == KB_CHAIN_CUT;
-	links = calloc(nr + 1, sizeof(*links));
-	if (!links)
-		return -ENOMEM;
-	for (link = head, at = nr; at; link = all[link].before)
-		links[--at] = all[link].link;
-	if (nr && links[nr - 1].end > path->until)
-		links[nr - 1].end = path->until;
-	path->nr = begin_path(path, links, join(links, nr), whole);
-	for (at = 0; at < path->nr; at++)
-		links[at].in_gap = kb_gaps_overlap(&leads->gaps, links[at].start, links[at].end);
-	path->links = links;
+	if (!link || link->end <= part->from) {
+		back->cut |= part->at == KB_CHAIN_CUT && part->until > part->from;
+		ret = whole ? put_unseen(back, part, part->from) : 0;
+		back->nr_parts--;
+		return ret;
+	}
+	through = back->all[part->at].through;
+	part->at = back->all[part->at].before;
+	if (link->start >= part->until)
+		return 0;
+	from = link->start > part->from ? link->start : part->from;
+	until = link->end < part->until ? link->end : part->until;
+	ret = put_unseen(back, part, until);
+	part->until = from;
+	return ret ?: through == KB_CHAIN_NONE ? put(back, link, from, until) : push(back, through, link, from, until);
+}
+
+int kb_leads_path(const struct kb_leads *leads, uint32_t head, struct kb_path *path)
+{
+	const struct kb_link whose = { .task_id = path->task_id, .ticks = path->ticks };
+	struct back back = { .all = leads->chains.links };
+	int ret = push(&back, head, &whose, path->from, path->until);
+
+	while (!ret && back.nr_parts)
+		ret = step_back(&back, leads->stays);
+	free(back.parts);
+	if (ret) {
+		free(back.links);
+		return ret;
+	}
+	for (uint64_t i = 0; i < back.nr / 2; i++) {
+		struct kb_link other = back.links[i];
+
+		back.links[i] = back.links[back.nr - 1 - i];
+		back.links[back.nr - 1 - i] = other;
+	}
+	for (uint64_t i = 0; i < back.nr; i++)
+		back.links[i].in_gap = kb_gaps_overlap(&leads->gaps, back.links[i].start, back.links[i].end);
+	path->links = back.links;
+	path->nr = back.nr;
+	path->cut = back.cut;
+	if (back.nr)
+		path->from = back.links[0].start;
 	return 0;
 }
 
 /* ---- begin and end ---- */
 
-int kb_leads_init(struct kb_leads *leads, struct kb_trace *trace, struct kb_error *err)
+int kb_leads_init(struct kb_leads *leads, struct kb_trace *trace, bool stays, struct kb_error *err)
 {
 	int ret = kb_trace_rewind(trace, err);
 
 	leads->trace = trace;
-	kb_chains_init(&leads->chains, LINKS_MAX);
+	leads->stays = stays;
+	kb_chains_init(&leads->chains, stays ? STAYING_MAX : LINKS_MAX);
 	kb_table_init(&leads->tasks, sizeof(struct kb_lead), 1);
 	leads->names = ret || !kb_trace_tasks(trace, err) ? NULL : kb_trace_names(trace, err);
 	if (!ret && !leads->names)

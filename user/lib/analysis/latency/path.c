@@ -13,8 +13,10 @@ struct path {
 	struct kb_path_options how;
 	struct kb_wanted wanted;
 	struct kb_trace *trace;
-	struct kb_leads leads;
+	struct kb_leads ends, stays;	/* what led to the end, and what the task did in a time */
+	struct kb_leads *leads;		/* the one that is asked; of marks it shows itself at the second one */
 	bool begun, found;	/* the marks */
+	uint32_t writer;	/* of the first one */
 	bool reached;		/* the end of the time that is wanted */
 	uint64_t task;		/* of which the path is then; */
 	uint8_t state;		/* how it was there; */
@@ -27,9 +29,15 @@ static int no_memory(struct kb_error *err)
 	return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 }
 
+static int64_t max_ns(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 static void destroy(struct path *path)
 {
-	kb_leads_release(&path->leads);
+	kb_leads_release(&path->ends);
+	kb_leads_release(&path->stays);
 	free((struct kb_link *)path->shown.links);
 	free(path);
 }
@@ -53,10 +61,13 @@ static void feed_mark(struct path *path, const struct kb_walk *walk)
 		return;
 	if (!path->begun && is_text(event, path->how.from)) {
 		path->begun = true;
+		path->writer = event->task_id;
 		path->shown.from = walk->ns;
-		kb_chains_forget(&path->leads.chains, walk->ns);
+		path->stays.chains.needed = path->ends.chains.needed = walk->ns;
+		kb_chains_forget(&path->ends.chains, walk->ns);
 	} else if (path->begun && is_text(event, path->how.until)) {
 		path->found = true;
+		path->leads = event->task_id == path->writer ? &path->stays : &path->ends;
 	}
 }
 
@@ -82,8 +93,8 @@ static struct kb_lead *find_task(struct path *path)
 	char buffer[KB_TASK_NAME_BUFFER];
 	struct kb_lead *found = NULL;
 
-	for (uint32_t i = 0; i < path->leads.tasks.nr; i++) {
-		struct kb_lead *task = kb_table_row(&path->leads.tasks, i);
+	for (uint32_t i = 0; i < path->leads->tasks.nr; i++) {
+		struct kb_lead *task = kb_table_row(&path->leads->tasks, i);
 
 		if (path->how.has_tid ? task->key != path->how.tid
 				      : strcmp(path->how.task,
@@ -98,7 +109,7 @@ static struct kb_lead *find_task(struct path *path)
 
 static struct kb_lead *chosen(const struct path *path)
 {
-	return kb_table_find(&path->leads.tasks, &path->task);
+	return kb_table_find(&path->leads->tasks, &path->task);
 }
 
 /*
@@ -117,7 +128,7 @@ static int reach_end(struct path *path, const struct kb_walk *walk)
 	path->task = task->key;
 	path->state = task->state;
 	end.ns = kb_wanted_until(&path->wanted);
-	return path->waits ? 0 : task->state == KB_LEAD_RUNS ? kb_leads_extend(&path->leads, task, &end) : 0;
+	return path->waits ? 0 : task->state == KB_LEAD_RUNS ? kb_leads_extend(path->leads, task, &end) : 0;
 }
 
 static bool is_at_end(const struct path *path)
@@ -142,7 +153,7 @@ static int find_end(struct path *path, struct kb_lead *task, const struct kb_wal
 	}
 	/* the capture ends before it goes on */
 	if ((!path->reached || (path->waits && task->state == path->state)) &&
-	    kb_leads_extend(&path->leads, task, last))
+	    kb_leads_extend(path->leads, task, last))
 		return -ENOMEM;
 	path->shown.until = path->reached ? kb_wanted_until(&path->wanted) : task->since;
 	*head = task->head;
@@ -153,8 +164,6 @@ static int finish_task(struct path *path, const struct kb_walk *last, struct kb_
 {
 	struct kb_lead *task = path->reached ? chosen(path) : find_task(path);
 	const char *where = path->how.filter ? "the time that is wanted" : "this capture";
-	bool whole = path->wanted.filter.has_time &&
-		     kb_wanted_from(&path->wanted) > kb_trace_first(path->trace);
 	uint32_t head;
 
 	if (!task && path->how.has_tid)
@@ -167,9 +176,8 @@ static int finish_task(struct path *path, const struct kb_walk *last, struct kb_
 		return no_memory(err);
 	path->shown.task_id = (uint32_t)task->key;
 	path->shown.ticks = task->ran_ticks;
-	path->shown.from = whole ? kb_wanted_from(&path->wanted) :
-				   kb_wanted_nearest(&path->wanted, task->first);
-	return kb_leads_path(&path->leads, head, &path->shown, whole) ? no_memory(err) : 0;
+	path->shown.from = path->leads->stays ? path->leads->chains.needed : task->first;
+	return kb_leads_path(path->leads, head, &path->shown) ? no_memory(err) : 0;
 }
 
 static int finish_marks(struct path *path, const struct kb_walk *walk, struct kb_error *err)
@@ -180,21 +188,38 @@ static int finish_marks(struct path *path, const struct kb_walk *walk, struct kb
 		return kb_error_set(err, -ENOENT, KB_NO_OFFSET, "there is no mark '%s'%s",
 				    path->begun ? path->how.until : path->how.from,
 				    path->begun ? " behind the first one" : "");
-	task = kb_leads_writer(&path->leads, walk);
+	task = kb_leads_writer(path->leads, walk);
 	if (!task)
 		return no_memory(err);
 	path->shown.task_id = (uint32_t)task->key;
 	path->shown.ticks = walk->event.timestamp;
-	path->shown.until = task->ran;
-	return kb_leads_path(&path->leads, task->head, &path->shown, false) ? no_memory(err) : 0;
+	path->shown.until = task->since;
+	return kb_leads_path(path->leads, task->head, &path->shown) ? no_memory(err) : 0;
 }
 
 /* ---- the walk ---- */
 
 static int prepare(struct path *path, struct kb_error *err)
 {
-	return kb_leads_init(&path->leads, path->trace, err) ?:
-	       kb_wanted_init(&path->wanted, path->trace, path->how.filter, err);
+	bool marks = path->how.until, has_time = path->how.filter;
+	int ret = marks || !has_time ? kb_leads_init(&path->ends, path->trace, false, err) : 0;
+
+	if (!ret && (marks || has_time))
+		ret = kb_leads_init(&path->stays, path->trace, true, err);
+	path->leads = has_time ? &path->stays : &path->ends;
+	ret = ret ?: kb_wanted_init(&path->wanted, path->trace, path->how.filter, err);
+	if (!ret && has_time)
+		path->stays.chains.needed = max_ns(kb_wanted_from(&path->wanted), kb_trace_first(path->trace));
+	return ret;
+}
+
+static int feed(struct path *path, const struct kb_walk *walk)
+{
+	int ret = path->ends.trace ? kb_leads_feed(&path->ends, walk) : 0;
+
+	if (!ret && path->stays.trace)
+		ret = kb_leads_feed(&path->stays, walk);
+	return ret;
 }
 
 static int take_options(struct path *path, const struct kb_path_options *options,
@@ -222,14 +247,14 @@ static int read_all(struct path *path, struct kb_error *err)
 		if (!path->reached && kb_wanted_is_behind(&path->wanted, walk->ns))
 			ret = reach_end(path, walk);
 		if (!ret && !is_at_end(path))
-			ret = kb_leads_feed(&path->leads, walk);
+			ret = feed(path, walk);
 		if (ret)
 			return no_memory(err);
 		feed_mark(path, walk);
 	}
 	if (path->ended == -ENOMEM)
 		return -ENOMEM;
-	path->shown.wakeups = path->leads.wakeups;
+	path->shown.wakeups = path->leads->wakeups;
 	return path->how.until ? finish_marks(path, walk, err) : finish_task(path, walk, err);
 }
 

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/latency/chains.h"
+#include "analysis/time/origin.h"
 #include "base/percent.h"
 #include "base/table.h"
-#include "export/text/latency_put.h"
+#include "export/text/path_put.h"
 
 #define SHOWN_LINKS	100U
 #define SHOWN_SUMS	40U
@@ -16,11 +18,10 @@
 struct sum {
 	uint64_t key[2];
 	uint64_t ns, links;
-	const struct kb_link *link;	/* the last one */
+	const struct kb_link *link;	/* the longest one, the first of these */
 };
 
-/* What the task waited for or what ran meanwhile. */
-static void put_what(const struct latency_text *text, const struct kb_link *link)
+void path_put_what(const struct latency_text *text, const struct kb_link *link, uint64_t links)
 {
 	static const char *const whats[] = {
 		[KB_LINK_RUN] = "ran",
@@ -28,27 +29,27 @@ static void put_what(const struct latency_text *text, const struct kb_link *link
 		[KB_LINK_PREEMPTED] = "preempted, waited for its CPU",
 		[KB_LINK_WAIT] = "waited for ",
 		[KB_LINK_UNKNOWN] = "waited, and no record says for what",
-		[KB_LINK_UNSEEN] = "has no record yet",
+		[KB_LINK_UNSEEN] = "has no record of that time",
 	};
 
 	text_printf(&text->put, "%s", whats[link->kind]);
 	if (link->kind == KB_LINK_WAIT) {
 		latency_put_origin(text, &link->by, link->ticks);
 	} else if (link->by.kind != KB_TILE_UNKNOWN) {
-		text_printf(&text->put, " behind ");
+		text_printf(&text->put, links == 1 ? " behind " : ", longest behind ");
 		latency_put_origin(text, &link->by, link->ticks);
 	}
 	if (link->in_gap)
 		text_printf(&text->put, " (records are missing in that time)");
 }
 
-static void put_link(const struct latency_text *text, const struct kb_link *link)
+static void put_link(const struct latency_text *text, const struct kb_link *link, uint64_t links)
 {
 	const struct kb_origin task = { .kind = KB_TILE_TASK, .id = link->task_id };
 
 	latency_put_origin(text, &task, link->ticks);
 	text_printf(&text->put, " ");
-	put_what(text, link);
+	path_put_what(text, link, links);
 	text_printf(&text->put, "\n");
 }
 
@@ -70,48 +71,50 @@ static uint64_t length(const struct kb_link *link)
 	return (uint64_t)link->end - (uint64_t)link->start;
 }
 
-/* What the path consists of: who, without what was in front of them in queues. */
+/* What the path consists of: who, whatever was in front of them in queues. */
 static int sum_up(struct kb_table *sums, const struct kb_path *path)
 {
 	uint64_t i;
 
 	for (i = 0; i < path->nr; i++) {
 		const struct kb_link *link = &path->links[i];
-		uint64_t key[2] = { (uint64_t)link->kind << 32 | link->task_id, 0 };
-		struct sum *sum;
+		const struct kb_origin waker = kb_link_waker(link);
+		uint64_t key[2] = { (uint64_t)link->kind << 32 | link->task_id, kb_origin_key(&waker) };
+		struct sum *sum = kb_table_get(sums, key);
 
-		if (link->kind == KB_LINK_WAIT)
-			key[1] = (uint64_t)link->by.kind << 48 | (uint64_t)link->by.behind << 32 |
-				 link->by.id;
-		sum = kb_table_get(sums, key);
 		if (!sum)
 			return -ENOMEM;
 		sum->ns += length(link);
 		sum->links++;
-		sum->link = link;
+		if (!sum->link || length(link) > length(sum->link))
+			sum->link = link;
 	}
 	return 0;
 }
 
-static void put_sums(const struct latency_text *text, const struct kb_table *sums, uint64_t all)
+int path_put_sums(const struct latency_text *text, const struct kb_path *path, uint32_t most)
 {
+	struct kb_table sums;
+	int ret;
 	uint32_t i;
 
-	text_put_title(&text->put, "What it consists of (times in ms)");
-	text_printf(&text->put, "#        Time        %%     Links  What\n#\n");
-	for (i = 0; i < sums->nr && i < SHOWN_SUMS; i++) {
-		const struct sum *sum = kb_table_row(sums, i);
+	kb_table_init(&sums, sizeof(struct sum), 2);
+	ret = sum_up(&sums, path);
+	if (!ret && sums.nr)
+		qsort(sums.rows, sums.nr, sizeof(struct sum), compare);
+	for (i = 0; i < sums.nr && i < most && !ret; i++) {
+		const struct sum *sum = kb_table_row(&sums, i);
 		struct kb_link link = *sum->link;
 
 		link.in_gap = false;
-		if (link.kind != KB_LINK_WAIT)
-			link.by.kind = KB_TILE_UNKNOWN;
 		text_printf(&text->put, "%13.6f  %6.2f%%  %8" PRIu64 "  ", text_ms(sum->ns),
-			    kb_percent(sum->ns, all), sum->links);
-		put_link(text, &link);
+			    kb_percent(sum->ns, (uint64_t)path->until - (uint64_t)path->from), sum->links);
+		put_link(text, &link, sum->links);
 	}
-	if (i < sums->nr)
-		text_printf(&text->put, "# %u more rows are shorter\n", sums->nr - i);
+	if (i < sums.nr && !ret)
+		text_printf(&text->put, "# %u more row%s shorter\n", sums.nr - i, sums.nr - i == 1 ? " is" : "s are");
+	kb_table_release(&sums);
+	return ret;
 }
 
 /* ---- links ---- */
@@ -130,32 +133,49 @@ static void put_links(const struct latency_text *text, const struct kb_path *pat
 		text_printf(&text->put, "%13.6f %13.6f  ",
 			    text_ms((uint64_t)path->links[i].start - (uint64_t)first),
 			    text_ms(length(&path->links[i])));
-		put_link(text, &path->links[i]);
+		put_link(text, &path->links[i], 1);
 	}
 }
 
-static void put_head(const struct latency_text *text, const struct kb_path *path,
-		     const char *capture)
+static void put_times(const struct latency_text *text, const struct kb_path *path)
 {
 	const struct kb_origin task = { .kind = KB_TILE_TASK, .id = path->task_id };
 	int64_t first = kb_trace_first(text->trace);
 
-	if (capture) {
-		text_printf(&text->put, "# capture  : ");
-		text_put(&text->put, capture, 0);
-		text_printf(&text->put, "\n");
-	}
-	text_printf(&text->put, "# path     : back from ");
 	latency_put_origin(text, &task, path->ticks);
 	text_printf(&text->put, ", from %.6f ms to %.6f ms: %.6f ms, %" PRIu64 " link%s\n",
 		    text_ms((uint64_t)path->from - (uint64_t)first),
 		    text_ms((uint64_t)path->until - (uint64_t)first),
 		    text_ms((uint64_t)path->until - (uint64_t)path->from), path->nr,
 		    path->nr == 1 ? "" : "s");
-	text_put_damage(&text->put, path->damaged);
+}
+
+static void put_cut(const struct latency_text *text, const struct kb_path *path)
+{
 	if (path->cut)
 		text_printf(&text->put, "#            its beginning is left out: it has too many "
 			    "links\n");
+}
+
+void path_put_name(const struct latency_text *text, const struct kb_path *path)
+{
+	text_printf(&text->put, "# ");
+	put_times(text, path);
+	put_cut(text, path);
+}
+
+static void put_head(const struct latency_text *text, const struct kb_path *path,
+		     const char *capture)
+{
+	if (capture) {
+		text_printf(&text->put, "# capture  : ");
+		text_put(&text->put, capture, 0);
+		text_printf(&text->put, "\n");
+	}
+	text_printf(&text->put, "# path     : back from ");
+	put_times(text, path);
+	text_put_damage(&text->put, path->damaged);
+	put_cut(text, path);
 }
 
 int kb_path_text(const struct kb_path *path, struct kb_trace *trace, const char *capture,
@@ -165,20 +185,16 @@ int kb_path_text(const struct kb_path *path, struct kb_trace *trace, const char 
 		.put = { .out = out, .trace = trace, .tasks = kb_trace_tasks(trace, NULL) },
 		.trace = trace,
 	};
-	struct kb_table sums;
 	int ret;
 
-	kb_table_init(&sums, sizeof(struct sum), 2);
 	put_head(&text, path, capture);
-	ret = sum_up(&sums, path);
+	text_put_title(&text.put, "What it consists of (times in ms)");
+	text_printf(&text.put, PATH_SUMS_HEAD);
+	ret = path_put_sums(&text, path, SHOWN_SUMS);
 	if (!ret) {
-		if (sums.nr)
-			qsort(sums.rows, sums.nr, sizeof(struct sum), compare);
-		put_sums(&text, &sums, (uint64_t)path->until - (uint64_t)path->from);
 		put_links(&text, path);
 		ret = kb_out_flush(out);
 	}
-	kb_table_release(&sums);
 	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "can't write the report: %s",
 				  strerror(-ret))
 		   : 0;
