@@ -83,8 +83,19 @@ static void check_latency(struct kb_trace *trace, unsigned int choice)
 	kb_latency_destroy(latency);
 }
 
+static void check_links(const struct kb_path *path)
+{
+	for (uint64_t i = 0; i < path->nr; i++)
+		must(path->links[i].end > path->links[i].start &&
+		     path->links[i].start == (i ? path->links[i - 1].end : path->from));
+	must(!path->nr || path->links[path->nr - 1].end == path->until);
+}
+
 static void check_path(struct kb_trace *trace, unsigned int choice)
 {
+	const struct kb_filter filter = {
+		.size = sizeof(filter), .has_time = true, .from = 10000, .until = 1000000,
+	};
 	struct kb_path_options options = {
 		.size = sizeof(options), .has_tid = true, .tid = choice / 2 % 16,
 	};
@@ -95,17 +106,42 @@ static void check_path(struct kb_trace *trace, unsigned int choice)
 	if (choice & 1) {
 		options.from = "begin";
 		options.until = "end";
+	} else if (choice & 32) {
+		options.filter = &filter;
 	}
 	if (kb_path_create(&path, trace, &options, &err) < 0)
 		return;
-	for (uint64_t i = 0; i < path->nr; i++)
-		must(path->links[i].end > path->links[i].start &&
-		     path->links[i].start == (i ? path->links[i - 1].end : path->from));
-	must(!path->nr || path->links[path->nr - 1].end == path->until);
+	check_links(path);
 	must(!kb_out_memory(&out) && !kb_path_text(path, trace, "capture", out, &err));
 	check_text(out);
 	kb_out_destroy(out);
 	kb_path_destroy(path);
+}
+
+static void check_requests(struct kb_trace *trace, unsigned int choice)
+{
+	static const char *const ends[][2] = {
+		{ "*", "*" }, { "begin", "end" }, { "syscall:*", "syscall:*" }, { "syscall:*(fd)", "syscall:*(fd)" },
+	};
+	const struct kb_requests_options options = {
+		.size = sizeof(options), .from = ends[choice % 4][0], .until = ends[choice % 4][1], .slowest = 3,
+	};
+	const struct kb_requests *requests;
+	struct kb_error err;
+	struct kb_out *out;
+	uint64_t sum = 0;
+
+	if (kb_requests_create(&requests, trace, &options, &err) < 0)
+		return;
+	for (uint32_t i = 0; i < requests->nr_slowest; i++)
+		check_links(requests->slowest[i]);
+	for (uint32_t i = 0; i < requests->nr; i++)
+		sum += requests->rows[i].stats.sum_ns;
+	must(sum == requests->durations.sum_ns);
+	must(!kb_out_memory(&out) && !kb_requests_text(requests, trace, NULL, out, &err));
+	check_text(out);
+	kb_out_destroy(out);
+	kb_requests_destroy(requests);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -122,6 +158,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	check_latency(trace, data[size - 1]);
 	check_path(trace, data[size - 1]);
+	check_requests(trace, data[size - 1]);
 	kb_trace_close(trace);
 	return 0;
 }

@@ -164,19 +164,23 @@ static int finish_task(struct path *path, const struct kb_walk *last, struct kb_
 {
 	struct kb_lead *task = path->reached ? chosen(path) : find_task(path);
 	const char *where = path->how.filter ? "the time that is wanted" : "this capture";
-	uint32_t head;
+	uint32_t head = KB_CHAIN_NONE;
 
+	if (task && find_end(path, task, last, &head))
+		return no_memory(err);
+	if (task)
+		path->shown.from = path->leads->stays ? path->leads->chains.needed : task->first;
+	/* the capture ends before that time */
+	if (task && path->shown.until < path->shown.from)
+		task = NULL;
 	if (!task && path->how.has_tid)
 		return kb_error_set(err, -ENOENT, KB_NO_OFFSET, "no task %u ran in %s", path->how.tid,
 				    where);
 	if (!task)
 		return kb_error_set(err, -ENOENT, KB_NO_OFFSET, "no task '%s' ran in %s",
 				    path->how.task, where);
-	if (find_end(path, task, last, &head))
-		return no_memory(err);
 	path->shown.task_id = (uint32_t)task->key;
 	path->shown.ticks = task->ran_ticks;
-	path->shown.from = path->leads->stays ? path->leads->chains.needed : task->first;
 	return kb_leads_path(path->leads, head, &path->shown) ? no_memory(err) : 0;
 }
 
@@ -201,13 +205,15 @@ static int finish_marks(struct path *path, const struct kb_walk *walk, struct kb
 
 static int prepare(struct path *path, struct kb_error *err)
 {
-	bool marks = path->how.until, has_time = path->how.filter;
-	int ret = marks || !has_time ? kb_leads_init(&path->ends, path->trace, false, err) : 0;
+	int ret = kb_trace_rewind(path->trace, err) ?:
+		  kb_wanted_init(&path->wanted, path->trace, path->how.filter, err);
+	bool has_time = path->wanted.filter.has_time;
 
-	if (!ret && (marks || has_time))
+	if (!ret && !has_time)
+		ret = kb_leads_init(&path->ends, path->trace, false, err);
+	if (!ret && (has_time || path->how.until))
 		ret = kb_leads_init(&path->stays, path->trace, true, err);
 	path->leads = has_time ? &path->stays : &path->ends;
-	ret = ret ?: kb_wanted_init(&path->wanted, path->trace, path->how.filter, err);
 	if (!ret && has_time)
 		path->stays.chains.needed = max_ns(kb_wanted_from(&path->wanted), kb_trace_first(path->trace));
 	return ret;
