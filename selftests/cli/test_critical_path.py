@@ -3,6 +3,7 @@
 """What `kbarman report --critical-path` says of captures whose wait graph is known."""
 import json
 import os
+import random
 import re
 import struct
 import sys
@@ -273,6 +274,88 @@ def waits_lead_through_all_tasks_as_long_as_they_last(tmp):
             want = [(*link[:2], max(link[2], begin), min(link[3], end), None) for link in whole
                     if link[2] < end and begin < link[3]]
             assert path(tmp, "first", "--time", f"{begin}ms,{end}ms")[1] == want, (begin, end)
+
+
+class Model:
+    """Five tasks on three CPUs that block, wake each other and are preempted at random, and what each did when."""
+
+    def __init__(self, seed):
+        self.random, self.now, self.end = random.Random(seed), 0, 0
+        self.tasks = range(7, 12)
+        self.capture = Late(cores=3, facts={"written.0": "1", "irq.40": "disk"})
+        self.did = {task: [] for task in self.tasks}       # since, until, what, the task that woke
+        self.what = dict.fromkeys(self.tasks, "unknown")   # it does now; unknown: it is blocked
+        self.since = dict.fromkeys(self.tasks, 0)
+        self.runs = list(self.tasks)[:3]
+        for core, task in enumerate(self.runs):
+            self.capture.switch(core, 0, task)
+            self.what[task] = "run"
+        for _ in range(200):
+            self.now += self.random.randint(1, 5) * 1000
+            self.random.choice([self.switch, self.wake])(self.random.randrange(3))
+        self.end = self.now
+        for task in self.tasks:
+            self.ends(task, self.what[task])
+
+    def ends(self, task, what, then="", waker=0):
+        self.did[task].append((self.since[task], self.now, what, waker))
+        self.since[task], self.what[task] = self.now, then
+
+    def switch(self, core):
+        ready = [task for task in self.tasks if self.what[task] in ("queue", "preempted")]
+        old, new = self.runs[core], self.random.choice([*ready, 0])
+        blocked = not new or self.random.random() < 0.6
+        if old:
+            self.ends(old, "run", "unknown" if blocked else "preempted")
+        if new:
+            self.ends(new, self.what[new], "run")
+        self.capture.switch(core, self.now, new, blocked=blocked, state=int(blocked))
+        self.runs[core] = new
+
+    def wake(self, core):
+        asleep = [task for task in self.tasks if self.what[task] == "unknown"]
+        if not asleep:
+            return
+        task, waker = self.random.choice(asleep), self.runs[core]
+        if waker and self.random.random() < 0.8:
+            self.capture.waking(core, self.now, waker=waker, woken=task)
+            self.ends(task, "through", "queue", waker)
+        else:
+            self.capture.irq_entry(core, self.now, 40, task=waker)
+            self.capture.waking(core, self.now, waker=waker, woken=task, context=IRQ)
+            self.capture.irq_exit(core, self.now, 40, task=waker)
+            self.ends(task, "wait", "queue")
+
+    def path(self, task, begin, end):
+        for since, until, what, waker in self.did[task]:
+            since, until = max(since, begin), min(until, end)
+            if since < until and what == "through":
+                yield from self.path(waker, since, until)
+            elif since < until:
+                yield task, what, since, until
+
+
+def joined(links):
+    """Those of one kind that follow each other."""
+    found = []
+    for task, what, since, until in links:
+        if found and found[-1][:2] == (task, what):
+            since = found.pop()[2]
+        found.append((task, what, since, until))
+    return found
+
+
+def random_waits_are_followed_as_a_model_does(tmp):
+    for seed in range(10):
+        model = Model(seed)
+        save(model.capture, tmp)
+        for task in model.tasks:
+            begin, end = sorted(model.random.sample(range(model.end), 2))
+            done = tap.run("report", "--json", "--critical-path", task, "--time", f"{begin}ns,{end}ns", cwd=tmp)
+            assert done.returncode == 0, done
+            links = [json.loads(line) for line in done.stdout.splitlines()][1:]
+            got = joined((link["tid"], link["what"], link["at_ns"], link["end_ns"]) for link in links)
+            assert got == joined(model.path(task, begin, end)), (seed, task, begin, end, got)
 
 
 def a_task_that_ended_before_the_time_is_not_there(tmp):
