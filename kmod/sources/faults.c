@@ -41,7 +41,10 @@ static struct kbarman_fault *faults_place(const struct kbarman_session *session,
 static void faults_record(struct kbarman_cpu *here, const struct kbarman_fault *fault, s64 result)
 {
 	const struct kbarman_ended ended = {
-		.begin = fault->begin << KBARMAN_BEGIN_SHIFT, .result = result, .numbers = { fault->address, fault->pc } };
+		.begin = fault->begin << KBARMAN_BEGIN_SHIFT,
+		.result = result,
+		.numbers = { fault->address, fault->pc },
+	};
 
 	kbarman_record_ended(&here->ring, current->pid, KBARMAN_SERIES_FAULTS,
 			     kbarman_detail(BM_KBARMAN_FAULT, BM_KBARMAN_IN_TASK, 0, fault->flags), &ended,
@@ -62,6 +65,12 @@ static u16 faults_flags(struct pt_regs *regs)
 	return user_mode(regs) ? 0 : BM_KBARMAN_FAULT_KERNEL;
 }
 
+/* 0 in place of an address that the session's owner may not see. */
+static u64 faults_pc(const struct kbarman_session *session, struct pt_regs *regs)
+{
+	return user_mode(regs) || session->kernel_addresses ? instruction_pointer(regs) : 0;
+}
+
 static void on_fault_begin(struct perf_event *event, struct perf_sample_data *data, struct pt_regs *regs)
 {
 	struct kbarman_cpu *here = event->overflow_handler_context;
@@ -76,7 +85,7 @@ static void on_fault_begin(struct perf_event *event, struct perf_sample_data *da
 	place->flags = faults_flags(regs);
 	place->begin = kbarman_clock();
 	place->address = faults_address(data);
-	place->pc = instruction_pointer(regs);
+	place->pc = faults_pc(here->session, regs);
 }
 
 static void on_fault_end(struct perf_event *event, struct perf_sample_data *data, struct pt_regs *regs)
@@ -94,7 +103,10 @@ static void on_fault_end(struct perf_event *event, struct perf_sample_data *data
 		return;
 	}
 	unbegun = (struct kbarman_fault) {
-		.flags = faults_flags(regs), .address = faults_address(data), .pc = instruction_pointer(regs) };
+		.flags = faults_flags(regs),
+		.address = faults_address(data),
+		.pc = faults_pc(here->session, regs),
+	};
 	faults_record(here, &unbegun, major);
 }
 

@@ -388,7 +388,8 @@ struct bm_kbarman_fault {
 	__s64 result;			/* 0: minor; 1: major, it waited for a disk or for another task; below 0:
 					 * no page came */
 	__u64 address;			/* what the program wanted */
-	__u64 pc;			/* the instruction that wanted it, which may be one of Linux */
+	__u64 pc;			/* the instruction that wanted it; 0: one of Linux, and the session's
+					 * owner lacked CAP_SYSLOG */
 } __attribute__((packed, aligned(4)));
 
 #define BM_KBARMAN_FAULT_KERNEL		0x01	/* Linux wanted the page, in the task's place */

@@ -28,7 +28,7 @@ TREES = {
         ["user/lib/format: annotate barman chain event heph tptp tptp_tables"],
         ["user/lib/unwind", "user/lib/metrics: metrics", "user/lib/stats", "user/lib/schema"],
         ["user/lib/sym: symbol tasks"],
-        ["user/lib/analysis: arrow columns diff filter latency losses names path report syscalls tiles trace waits"],
+        ["user/lib/analysis: arrow columns diff ended filter latency losses names path report tiles trace waits"],
         ["user/lib/export: diff_export export openmetrics report_text", "user/lib/record: device kernel_maps merge perf_events recorder",
          "user/lib/query"],
         ["user/lib/trigger: trigger"],
