@@ -183,7 +183,9 @@ ftrace_syscall_off() { ftrace_off; }
 perf_syscall_on() { perf_hold raw_syscalls:sys_enter,raw_syscalls:sys_exit; }
 perf_syscall_off() { perf_off; }
 
-lttng_syscall_on() { lttng_session '--syscall --all' 1M --snapshot --output="$PWD/snapshot" || { cat why; false; }; }
+lttng_syscall_on() {
+	lttng_session '--syscall --all' 1M --snapshot --output="$PWD/snapshot" || { cat why; false; }
+}
 lttng_syscall_off() { lttng_off; }
 
 # ---- samples by a clock: plain, and with call chains of each kind

@@ -418,7 +418,8 @@ static int check_sources(const struct report *report, const struct kb_latency *g
 	    !whats[KB_WHAT_WAKING] && !whats[KB_WHAT_WAKING_NEW])
 		return cli_fail("%s has no wakeups: record with 'kbarman record --latency'", report->path);
 	if (report->irq && !kb_has_source(barman, "irq") &&
-	    !kb_has_source(barman, "softirq") && !whats[KB_WHAT_IRQ_ENTRY] && !whats[KB_WHAT_IPI_ENTRY] && !whats[KB_WHAT_SOFTIRQ_ENTRY])
+	    !kb_has_source(barman, "softirq") && !whats[KB_WHAT_IRQ_ENTRY] &&
+	    !whats[KB_WHAT_IPI_ENTRY] && !whats[KB_WHAT_SOFTIRQ_ENTRY])
 		return cli_fail("%s has no interrupts and no softirqs: record with 'kbarman record "
 				"--latency'", report->path);
 	return CLI_OK;

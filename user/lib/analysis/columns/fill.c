@@ -115,7 +115,8 @@ static kb_always_inline uint8_t state_of(struct kb_columns *columns, int state)
 	return *known - 1;
 }
 
-static void put_name(struct kb_columns *columns, struct kb_part_table *at, unsigned int column, const char *name)
+static void put_name(struct kb_columns *columns, struct kb_part_table *at, unsigned int column,
+		     const char *name)
 {
 	kb_columns_part_text(columns->part, at, column, name ?: "", name ? strlen(name) : 0);
 }
@@ -124,8 +125,9 @@ static void put_name(struct kb_columns *columns, struct kb_part_table *at, unsig
  * What @event, a switch or a wakeup, says of an object of task @task_id; not @has: of nobody, so nothing.
  * @first: the first of its columns, which follow each other in both tables.
  */
-static kb_always_inline void put_object(struct kb_columns *columns, struct kb_part_table *at, unsigned int first,
-					const struct kb_event *event, bool has, uint32_t task_id)
+static kb_always_inline void put_object(struct kb_columns *columns, struct kb_part_table *at,
+					unsigned int first, const struct kb_event *event, bool has,
+					uint32_t task_id)
 {
 	enum { OBJECT, CALL, ID, VALUE, NAME };
 	const struct kb_part_column *column = &at->columns[first];

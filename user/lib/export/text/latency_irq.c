@@ -217,7 +217,8 @@ void latency_put_halts(const struct latency_text *text)
 	}
 	text_put_chosen(&text->put, "Halts, and what ended them (times in us)", true);
 	if (!text->got->whats[KB_WHAT_IDLE_MISS])
-		text_printf(&text->put, "# %s\n#\n", kb_has_source(text->put.barman, "freq") ? why_no_misses(text) :
+		text_printf(&text->put, "# %s\n#\n", kb_has_source(text->put.barman, "freq") ?
+			    why_no_misses(text) :
 			    "The capture does not say which states were too deep or not deep enough.");
 	text_printf(&text->put, "#     CPU    State          Halts        Mean  Too deep"
 		    "        Mean  Too shallow        Mean  Name\n#\n");
