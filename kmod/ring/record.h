@@ -381,7 +381,9 @@ static __always_inline void kbarman_fill_ended(const struct kbarman_ring *ring, 
 		s64 age = (slot.timestamp << KBARMAN_BEGIN_SHIFT) - ended->begin;
 
 		/* Another CPU's clock may be ahead by a little. */
-		record->ended.begin = slot.timestamp - ((u64)max(age, 0LL) >> KBARMAN_BEGIN_SHIFT);
+		if (age < 0)
+			age = 0;
+		record->ended.begin = slot.timestamp - (age >> KBARMAN_BEGIN_SHIFT);
 	}
 	record->ended.result = ended->result;
 	for (i = 0; i < nr_numbers; i++)

@@ -121,10 +121,12 @@ static void check_path(struct kb_trace *trace, unsigned int choice)
 static void check_requests(struct kb_trace *trace, unsigned int choice)
 {
 	static const char *const ends[][2] = {
-		{ "*", "*" }, { "begin", "end" }, { "syscall:*", "syscall:*" }, { "syscall:*(fd)", "syscall:*(fd)" },
+		{ "*", "*" }, { "begin", "end" },
+		{ "syscall:*", "syscall:*" }, { "syscall:*(fd)", "syscall:*(fd)" },
 	};
 	const struct kb_requests_options options = {
-		.size = sizeof(options), .from = ends[choice % 4][0], .until = ends[choice % 4][1], .slowest = 3,
+		.size = sizeof(options), .slowest = 3,
+		.from = ends[choice % 4][0], .until = ends[choice % 4][1],
 	};
 	const struct kb_requests *requests;
 	struct kb_error err;

@@ -372,7 +372,8 @@ static void test_many_chains(void)
 	kb_chains_release(&chains);
 }
 
-static uint32_t add_through(struct kb_chains *chains, uint32_t before, int64_t start, uint32_t through)
+static uint32_t add_through(struct kb_chains *chains, uint32_t before, int64_t start,
+			    uint32_t through)
 {
 	const struct kb_link link = { .task_id = 9, .start = start, .end = start + 10 };
 
@@ -388,7 +389,8 @@ static void test_chains_through_chains(void)
 	kb_chains_init(&chains, 1000000);
 	one = add_link(&chains, KB_CHAIN_NONE, 1, 0);
 	two = add_through(&chains, KB_CHAIN_NONE, 0, one);
-	tap_ok(add_link(&chains, two, 9, 10) != two && chains.used == 3, "a_link_through_a_chain_does_not_go_on");
+	tap_ok(add_link(&chains, two, 9, 10) != two && chains.used == 3,
+	       "a_link_through_a_chain_does_not_go_on");
 	kb_chains_drop(&chains, one);
 	tap_ok(chains.used == 3 && chains.links[one].users == 1, "it_holds_that_chain");
 	kb_chains_drop(&chains, chains.nr - 1);

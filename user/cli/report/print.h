@@ -28,7 +28,7 @@ struct report {
 	bool latency, irq, waits;	/* these reports instead */
 	enum kb_what ended;		/* what took time instead; 0: not */
 	const char *critical_path;	/* of which task or marks this report instead; NULL: none */
-	const char *request;		/* what requests are, of which this report instead; NULL: none */
+	const char *request;		/* what requests are, of which this report; NULL: none */
 	uint32_t slowest;		/* of these, how many paths */
 
 	struct kb_trace *trace;
@@ -63,7 +63,10 @@ struct kb_ended;
 
 struct kb_json;
 
-/* What woke a task, or ran while it waited, as keys of @json; @ticks: when. Nothing if that is not known. */
+/*
+ * What woke a task, or ran while it waited, as keys of @json; @ticks: when. Nothing if that is not
+ * known.
+ */
 void report_put_by(struct kb_json *json, struct kb_trace *trace, const struct kb_origin *by, uint64_t ticks);
 
 /* The lines of JSON of these reports. */
@@ -79,7 +82,9 @@ void report_put_path(const struct kb_path *path, struct kb_trace *trace, struct 
 /* Takes the value of --slowest. False after a message: it is none. */
 bool report_take_slowest(struct report *report, const char *value);
 
-/* Whether the other options go with --request. Returns CLI_OK, or CLI_IMPOSSIBLE after a message. */
+/*
+ * Whether the other options go with --request. Returns CLI_OK, or CLI_IMPOSSIBLE after a message.
+ */
 int report_choose_requests(struct report *report);
 
 /* Prints what requests waited for. Returns an exit status. */

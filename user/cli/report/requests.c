@@ -17,7 +17,8 @@ bool report_take_slowest(struct report *report, const char *value)
 	char *end;
 
 	report->slowest = (uint32_t)strtoul(value, &end, 10);
-	if (*value >= '0' && *value <= '9' && !*end && strlen(value) <= 4 && report->slowest <= SLOWEST_MAX)
+	if (*value >= '0' && *value <= '9' && !*end && strlen(value) <= 4 &&
+	    report->slowest <= SLOWEST_MAX)
 		return true;
 	cli_fail("--slowest %s: give a number from 0 to %d", value, SLOWEST_MAX);
 	return false;
@@ -31,7 +32,8 @@ int report_choose_requests(struct report *report)
 	if (report->latency || report->irq || report->waits || report->ended || report->filters.how.cpus ||
 	    (task && strstr(task, "..")))
 		return cli_fail("--request is a report of its own, and goes where waits lead: leave out --latency, "
-				"--irq, --waits, --syscalls, --faults, --block, options that choose CPUs, and marks of --critical-path");
+				"--irq, --waits, --syscalls, --faults, --block, options that choose CPUs, and marks "
+				"of --critical-path");
 	return task && filters_take(&report->filters, number ? OPTION_FILTER_TID : OPTION_FILTER_TASK, task) ==
 	       FILTERS_WRONG ? CLI_IMPOSSIBLE : CLI_OK;
 }

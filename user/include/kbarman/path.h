@@ -6,9 +6,10 @@
  * softirq woke it, the wait for it is a link, and the chain goes on in the task itself. A softirq in which a
  * task sends to a socket of the same machine, by kb_names_object(), counts as the task that sends.
  *
- * A path back from the end of a task, or to a mark from one of another task, says what made that end late: it
- * stays in the task that woke. One of a time, by a filter or by two marks of one task, says what that did in it: it is
- * in the task that woke for as long as the other one waited, and goes on in that one before.
+ * A path back from the end of a task, or to a mark from one of another task, says what made that
+ * end late: it stays in the task that woke. One of a time, by a filter or by two marks of one
+ * task, says what that did in it: it is in the task that woke for as long as the other one waited,
+ * and goes on in that one before.
  *
  *	struct kb_path_options options = { .size = sizeof(options), .task = "cc" };
  *	const struct kb_path *path;
@@ -43,10 +44,11 @@ struct kb_path_options {
 	const char *from, *until;	/* texts of annotations: from the first one with this text
 				 * to the first one behind it with that, backwards from the
 				 * task that wrote `until` */
-	const struct kb_filter *filter;	/* only its time: the path of a task goes back from its end, or
-				 * from the task's end in it, to its begin. If the capture ends
-				 * earlier, it goes back from where the task ran last, or if that was not
-				 * in that time, from the end of the capture. NULL: all */
+	const struct kb_filter *filter;	/* only its time: the path of a task goes back from its
+				 * end, or from the task's end in it, to its begin. If the capture
+				 * ends earlier, it goes back from where the task ran last, or if
+				 * that was not in that time, from the end of the capture.
+				 * NULL: all */
 };
 
 enum kb_link_kind {
@@ -75,12 +77,12 @@ struct kb_path {
 	uint32_t task_id;		/* where it ends */
 	uint64_t ticks;			/* when */
 	int64_t from, until;		/* ns */
-	bool cut;			/* its beginning did not fit, so it begins later, or with a link that
-					 * is unseen: 200000 links are kept, of all tasks together 1000000 if
-					 * the path is one of a time */
+	bool cut;			/* its beginning did not fit, so it begins later, or with a
+					 * link that is unseen: 200000 links are kept, of all tasks
+					 * together 1000000 if the path is one of a time */
 	const struct kb_link *links;	/* in order */
 	uint64_t nr;
-	uint64_t wakeups;		/* records of wakeups that were read: 0: the capture may have none */
+	uint64_t wakeups;		/* records of them that were read; 0: there may be none */
 };
 
 /*
@@ -106,9 +108,9 @@ void kb_path_destroy(const struct kb_path *path);
 /* ---- requests ---- */
 
 /*
- * What the requests of a server waited for. A request is the time between two marks, or between two
- * system calls, of one task, and has its critical path: here are those of the slowest ones, and what all of them
- * waited for.
+ * What the requests of a server waited for. A request is the time between two marks, or between
+ * two system calls, of one task, and has its critical path: here are those of the slowest ones,
+ * and what all of them waited for.
  *
  *	struct kb_requests_options options = {
  *		.size = sizeof(options), .from = "begin", .until = "end", .slowest = 5,
@@ -125,55 +127,58 @@ void kb_path_destroy(const struct kb_path *path);
 struct kb_requests_options {
 	size_t size;		/* of this struct, as the caller knows it: sizeof() */
 	/*
-	 * A request is from @from to the next @until of the same task. If @from comes again before, the
-	 * request begins anew. They are:
+	 * A request is from @from to the next @until of the same task. If @from comes again
+	 * before, the request begins anew. They are:
 	 *
 	 *	TEXT, mark:TEXT		a mark (annotation or bookmark) with this text
-	 *	syscall:NAME		a system call: a request begins at the end of one that did not fail, and
-	 *				ends at the begin of one
+	 *	syscall:NAME		a system call: a request begins at the end of one that did
+	 *				not fail, and ends at the begin of one
 	 *	syscall:NAME(N)		the same, if its first argument, mostly a descriptor, is N
-	 *	syscall:NAME(fd)	in both: the first arguments are the same, so a task may have a request for
-	 *				each of its connections
+	 *	syscall:NAME(fd)	in both: the first arguments are the same, so a task may
+	 *				have a request for each of its connections
 	 *
 	 * In TEXT and NAME a '*' stands for any characters, and a '?' for one.
 	 */
 	const char *from, *until;
-	const struct kb_filter *filter;	/* only requests of these tasks, and those that are whole in that
-					 * time; not by CPU. NULL: all. It is copied; what it refers
-					 * to must live as long as the result */
+	const struct kb_filter *filter;	/* only requests of these tasks, and those that are whole
+					 * in that time; not by CPU. NULL: all. It is copied; what
+					 * it refers to must live as long as the result */
 	uint32_t slowest;	/* how many of these keep their paths */
 };
 
 /* What requests waited for. */
 struct kb_requests_row {
 	enum kb_link_kind kind;
-	const char *task;		/* name of whose links they are; NULL: of the task of the request */
+	const char *task;		/* whose links they are; NULL: the task of the request */
 	struct kb_origin by;		/* as of a link: of the longest one */
 	uint64_t ticks;			/* when that ended, for names */
-	struct kb_latency_stats stats;	/* of each request that has such links, the sum of their times */
+	struct kb_latency_stats stats;	/* of each request that has such links, their sum */
 };
 
 struct kb_requests {
 	bool damaged;			/* the capture is */
 	struct kb_latency_stats durations;	/* of all requests */
 	uint64_t open;			/* requests that began and have no end */
-	uint64_t wakeups;		/* records of wakeups that were read: 0: the capture may have none */
+	uint64_t wakeups;		/* records of them that were read; 0: there may be none */
 	const struct kb_path *const *slowest;	/* the slowest one first; each is its whole time */
 	uint32_t nr_slowest;
-	const struct kb_requests_row *rows;	/* the largest sum first; the sums add up to that of durations */
+	const struct kb_requests_row *rows;	/* the largest sum first; they add up to durations */
 	uint32_t nr;
 };
 
 /*
- * Read all of @trace, which must live as long as the result. Returns 0; 1 if the capture is damaged: @err says
- * where; -ENOENT if there is no request: @err says what is missing; or what kb_path_create() returns.
- * kb_requests_destroy() takes NULL, too.
+ * Read all of @trace, which must live as long as the result. Returns 0; 1 if the capture is
+ * damaged: @err says where; -ENOENT if there is no request: @err says what is missing; or what
+ * kb_path_create() returns. kb_requests_destroy() takes NULL, too.
  */
 int kb_requests_create(const struct kb_requests **out, struct kb_trace *trace,
 		       const struct kb_requests_options *options, struct kb_error *err);
 void kb_requests_destroy(const struct kb_requests *requests);
 
-/* Both ends of "FROM..UNTIL". @text is changed, and must live as long as @options. False: it has no two ends. */
+/*
+ * Both ends of "FROM..UNTIL". @text is changed, and must live as long as @options. False: it has
+ * no two ends.
+ */
 bool kb_requests_parse(struct kb_requests_options *options, char *text);
 
 #ifdef __cplusplus

@@ -79,11 +79,12 @@ struct kb_requests_text_options {
 };
 
 /*
- * Write @requests, which are of @trace, to @out and flush @out, as `kbarman report --request` prints them.
- * @options may be NULL. Returns what kb_report_text() returns.
+ * Write @requests, which are of @trace, to @out and flush @out, as `kbarman report --request`
+ * prints them. @options may be NULL. Returns what kb_report_text() returns.
  */
 int kb_requests_text(const struct kb_requests *requests, struct kb_trace *trace,
-		     const struct kb_requests_text_options *options, struct kb_out *out, struct kb_error *err);
+		     const struct kb_requests_text_options *options, struct kb_out *out,
+		     struct kb_error *err);
 
 struct kb_waits_text_options {
 	size_t size;		/* of this struct, as the caller knows it: sizeof() */

@@ -6,7 +6,9 @@
 
 void kb_chains_init(struct kb_chains *chains, uint32_t most)
 {
-	*chains = (struct kb_chains){ .free = KB_CHAIN_NONE, .most = most, .limit = most, .needed = INT64_MIN };
+	*chains = (struct kb_chains){
+		.free = KB_CHAIN_NONE, .most = most, .limit = most, .needed = INT64_MIN,
+	};
 }
 
 void kb_chains_release(struct kb_chains *chains)
@@ -37,7 +39,7 @@ static void give_back(struct kb_chains *chains, uint32_t link)
 void kb_chains_drop(struct kb_chains *chains, uint32_t link)
 {
 	struct kb_chain_link *links = chains->links;
-	uint32_t rest = KB_CHAIN_NONE;	/* links without users whose other chain is not dropped yet: a list */
+	uint32_t rest = KB_CHAIN_NONE;	/* links whose other chain is not dropped yet: a list */
 
 	for (;;) {
 		while (is_link(link) && !--links[link].users) {
@@ -127,14 +129,16 @@ static bool extend(struct kb_chains *chains, uint32_t before, const struct kb_li
 {
 	struct kb_chain_link *last = is_link(before) ? &chains->links[before] : NULL;
 
-	if (!last || last->users != 1 || last->through != KB_CHAIN_NONE || !kb_link_goes_on(&last->link, link))
+	if (!last || last->users != 1 || last->through != KB_CHAIN_NONE ||
+	    !kb_link_goes_on(&last->link, link))
 		return false;
 	last->link.end = link->end;
 	last->link.ticks = link->ticks;
 	return true;
 }
 
-uint32_t kb_chains_add_through(struct kb_chains *chains, uint32_t before, const struct kb_link *link, uint32_t through)
+uint32_t kb_chains_add_through(struct kb_chains *chains, uint32_t before,
+			       const struct kb_link *link, uint32_t through)
 {
 	uint32_t number;
 
@@ -146,7 +150,8 @@ uint32_t kb_chains_add_through(struct kb_chains *chains, uint32_t before, const 
 	else
 		chains->free = chains->links[number].before;
 	chains->links[number] = (struct kb_chain_link){
-		.before = before, .through = kb_chains_hold(chains, through), .users = 1, .link = *link,
+		.before = before, .through = kb_chains_hold(chains, through),
+		.users = 1, .link = *link,
 	};
 	chains->used++;
 	return number;
@@ -154,5 +159,7 @@ uint32_t kb_chains_add_through(struct kb_chains *chains, uint32_t before, const 
 
 uint32_t kb_chains_add(struct kb_chains *chains, uint32_t before, const struct kb_link *link)
 {
-	return extend(chains, before, link) ? before : kb_chains_add_through(chains, before, link, KB_CHAIN_NONE);
+	if (extend(chains, before, link))
+		return before;
+	return kb_chains_add_through(chains, before, link, KB_CHAIN_NONE);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chains of links that share their beginnings: each link knows the one before it, and perhaps a chain in
- * which its time was spent. What no chain needs any more is given back. If there are too many links, all
- * chains lose their older half. Each keeps its last link, so the more chains are held, the more links there
- * may be.
+ * Chains of links that share their beginnings: each link knows the one before it, and perhaps a
+ * chain in which its time was spent. What no chain needs any more is given back. If there are too
+ * many links, all chains lose their older half. Each keeps its last link, so the more chains are
+ * held, the more links there may be.
  */
 #ifndef KB_LIB_ANALYSIS_LATENCY_CHAINS_H
 #define KB_LIB_ANALYSIS_LATENCY_CHAINS_H
@@ -16,7 +16,7 @@
 struct kb_chains {
 	struct kb_chain_link {
 		uint32_t before;	/* number of the link before it, or one of the above */
-		uint32_t through;	/* where its time was spent: another chain; KB_CHAIN_NONE: here */
+		uint32_t through;	/* the chain where its time was spent, or KB_CHAIN_NONE */
 		uint32_t users;		/* links and holders; 0: free */
 		struct kb_link link;
 	} *links;
@@ -35,10 +35,15 @@ static inline bool kb_link_goes_on(const struct kb_link *link, const struct kb_l
 	       link->by.id == next->by.id && link->by.behind == next->by.behind;
 }
 
-/* What wakes the task: by this, links are added up, not by what was in front of the task in queues. */
+/*
+ * What wakes the task: by this, links are added up, not by what was in front of the task in
+ * queues.
+ */
 static inline struct kb_origin kb_link_waker(const struct kb_link *link)
 {
-	return link->kind == KB_LINK_WAIT ? link->by : (struct kb_origin){ .kind = KB_TILE_UNKNOWN };
+	const struct kb_origin nobody = { .kind = KB_TILE_UNKNOWN };
+
+	return link->kind == KB_LINK_WAIT ? link->by : nobody;
 }
 
 /* At most @most links, at least 2; more only if more than half as many chains are held. */
@@ -52,8 +57,12 @@ void kb_chains_release(struct kb_chains *chains);
  */
 uint32_t kb_chains_add(struct kb_chains *chains, uint32_t before, const struct kb_link *link);
 
-/* The same for a time that was spent in the chain @through, which is held from now on. It is never joined. */
-uint32_t kb_chains_add_through(struct kb_chains *chains, uint32_t before, const struct kb_link *link, uint32_t through);
+/*
+ * The same for a time that was spent in the chain @through, which is held from now on. It is never
+ * joined.
+ */
+uint32_t kb_chains_add_through(struct kb_chains *chains, uint32_t before,
+			       const struct kb_link *link, uint32_t through);
 
 /* Hold @link once more, and let it go. It may be one of the two that are no links. */
 uint32_t kb_chains_hold(struct kb_chains *chains, uint32_t link);

@@ -182,7 +182,8 @@ static int look_through(struct kb_leads *leads, struct kb_lead *task, const stru
 	return 0;
 }
 
-static int take_wakeup(struct kb_leads *leads, struct kb_lead *task, uint32_t waker_id, const struct kb_walk *walk)
+static int take_wakeup(struct kb_leads *leads, struct kb_lead *task, uint32_t waker_id,
+		       const struct kb_walk *walk)
 {
 	struct kb_lead *waker = kb_table_find(&leads->tasks, &(uint64_t){ waker_id });
 
@@ -191,12 +192,17 @@ static int take_wakeup(struct kb_leads *leads, struct kb_lead *task, uint32_t wa
 	return leads->stays ? look_through(leads, task, waker) : take_chain(leads, task, waker);
 }
 
-/* Whether the task that runs woke in a softirq of its own: it sent something to another one of its machine. */
-static bool wakes_by_sending(const struct kb_leads *leads, const struct kb_event *event, const struct kb_origin *waker)
+/*
+ * Whether the task that runs woke in a softirq of its own: it sent something to another one of its
+ * machine.
+ */
+static bool wakes_by_sending(const struct kb_leads *leads, const struct kb_event *event,
+			     const struct kb_origin *waker)
 {
 	const char *softirq = waker->id == KB_ORIGIN_ANY ? NULL : kb_softirq_name(waker->id);
 
-	return waker->kind == KB_TILE_SOFTIRQ && (waker->id == KB_ORIGIN_ANY || (softirq && strcmp(softirq, "NET_RX") == 0)) &&
+	return waker->kind == KB_TILE_SOFTIRQ &&
+	       (waker->id == KB_ORIGIN_ANY || (softirq && strcmp(softirq, "NET_RX") == 0)) &&
 	       event->task_id && event->custom_counter.object.kind == KB_OBJECT_SOCKET &&
 	       kb_object_names_is_local(kb_names_object(leads->names, event, event->task_id));
 }
@@ -311,12 +317,17 @@ struct back {
 	bool cut;
 };
 
-static int push(struct back *back, uint32_t at, const struct kb_link *link, int64_t from, int64_t until)
+static int push(struct back *back, uint32_t at, const struct kb_link *link, int64_t from,
+		int64_t until)
 {
 	if (!KB_ARRAY_ROOM(back->parts, back->room_parts, (size_t)back->nr_parts + 1))
 		return -ENOMEM;
 	back->parts[back->nr_parts++] = (struct part){
-		.at = at, .task_id = link->task_id, .ticks = link->ticks, .from = from, .until = until,
+		.at = at,
+		.task_id = link->task_id,
+		.ticks = link->ticks,
+		.from = from,
+		.until = until,
 	};
 	return 0;
 }
@@ -345,7 +356,10 @@ static int put(struct back *back, const struct kb_link *link, int64_t from, int6
 static int put_unseen(struct back *back, const struct part *part, int64_t from)
 {
 	const struct kb_link unseen = {
-		.kind = KB_LINK_UNSEEN, .task_id = part->task_id, .ticks = part->ticks, .by.kind = KB_TILE_UNKNOWN,
+		.kind = KB_LINK_UNSEEN,
+		.task_id = part->task_id,
+		.ticks = part->ticks,
+		.by.kind = KB_TILE_UNKNOWN,
 	};
 
 	return put(back, &unseen, from, part->until);
@@ -374,7 +388,10 @@ static int step_back(struct back *back, bool whole)
 	until = link->end < part->until ? link->end : part->until;
 	ret = put_unseen(back, part, until);
 	part->until = from;
-	return ret ?: through == KB_CHAIN_NONE ? put(back, link, from, until) : push(back, through, link, from, until);
+	if (ret)
+		return ret;
+	return through == KB_CHAIN_NONE ? put(back, link, from, until) :
+					  push(back, through, link, from, until);
 }
 
 int kb_leads_path(const struct kb_leads *leads, uint32_t head, struct kb_path *path)
@@ -397,7 +414,8 @@ int kb_leads_path(const struct kb_leads *leads, uint32_t head, struct kb_path *p
 		back.links[back.nr - 1 - i] = other;
 	}
 	for (uint64_t i = 0; i < back.nr; i++)
-		back.links[i].in_gap = kb_gaps_overlap(&leads->gaps, back.links[i].start, back.links[i].end);
+		back.links[i].in_gap =
+			kb_gaps_overlap(&leads->gaps, back.links[i].start, back.links[i].end);
 	path->links = back.links;
 	path->nr = back.nr;
 	path->cut = back.cut;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What led each task to what it does now, as a chain of links, which the walk makes as it goes forward. So at
- * any moment the critical path of each task is there, without going back over the capture. When a task wakes
- * another one:
+ * What led each task to what it does now, as a chain of links, which the walk makes as it goes
+ * forward. So at any moment the critical path of each task is there, without going back over the
+ * capture. When a task wakes another one:
  *
- * - if it is asked what led to an end (`stays' is false), the woken task gives up its own chain, and takes that of
- *   the task that wakes;
- * - if it is asked what a task did in a time, the woken task keeps its own chain. A link for its wait knows the
- *   chain of the task that wakes, and stands for the part of that which is as long as the wait.
+ * - if it is asked what led to an end (`stays' is false), the woken task gives up its own chain, and
+ *   takes that of the task that wakes;
+ * - if it is asked what a task did in a time, the woken task keeps its own chain. A link for its wait
+ *   knows the chain of the task that wakes, and stands for the part of that which is as long as the
+ *   wait.
  */
 #ifndef KB_LIB_ANALYSIS_LATENCY_LEADS_H
 #define KB_LIB_ANALYSIS_LATENCY_LEADS_H
@@ -34,7 +35,7 @@ struct kb_lead {
 	uint8_t state;		/* enum kb_lead_state */
 	bool woken_early;	/* while it ran */
 	uint32_t head;		/* of its chain, up to `since` */
-	uint32_t before;	/* of the chain that it had when it ran last, if it took another one since */
+	uint32_t before;	/* of the one that it had when it ran last, if it took another */
 	int64_t since;		/* ns */
 	int64_t first;		/* ns: its first record */
 	int64_t ran;		/* ns: the end of its last run so far */
@@ -53,23 +54,29 @@ struct kb_leads {
 	uint64_t wakeups;	/* records so far */
 };
 
-/* Begins @trace anew; @stays: see above. Returns 0 or a negative errno; kb_leads_release() is called in any case. */
-int kb_leads_init(struct kb_leads *leads, struct kb_trace *trace, bool stays, struct kb_error *err);
+/*
+ * Begins @trace anew; @stays: see above. Returns 0 or a negative errno; kb_leads_release() is
+ * called in any case.
+ */
+int kb_leads_init(struct kb_leads *leads, struct kb_trace *trace, bool stays,
+		  struct kb_error *err);
 void kb_leads_release(struct kb_leads *leads);
 
 /* Take the next record. Returns 0 or -ENOMEM. */
 int kb_leads_feed(struct kb_leads *leads, const struct kb_walk *walk);
 
-/* The task of the record of @walk, which was fed, with its chain up to there. NULL without memory. */
+/*
+ * The task of the record of @walk, which was fed, with its chain up to there. NULL without memory.
+ */
 struct kb_lead *kb_leads_writer(struct kb_leads *leads, const struct kb_walk *walk);
 
 /* The chain of @lead goes on until @walk, with what it did last. Returns 0 or -ENOMEM. */
 int kb_leads_extend(struct kb_leads *leads, struct kb_lead *lead, const struct kb_walk *walk);
 
 /*
- * Fill in the links of @path, whose task and times are known, by the chain from @head backwards. If that
- * does not reach path->from, the path begins later, or, if tasks stay, with a link of a task that is not seen.
- * The links are the caller's to free. Returns 0 or -ENOMEM.
+ * Fill in the links of @path, whose task and times are known, by the chain from @head backwards.
+ * If that does not reach path->from, the path begins later, or, if tasks stay, with a link of a
+ * task that is not seen. The links are the caller's to free. Returns 0 or -ENOMEM.
  */
 int kb_leads_path(const struct kb_leads *leads, uint32_t head, struct kb_path *path);
 

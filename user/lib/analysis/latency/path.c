@@ -14,7 +14,7 @@ struct path {
 	struct kb_wanted wanted;
 	struct kb_trace *trace;
 	struct kb_leads ends, stays;	/* what led to the end, and what the task did in a time */
-	struct kb_leads *leads;		/* the one that is asked; of marks it shows itself at the second one */
+	struct kb_leads *leads;	/* the one that is asked; of marks, the second one tells */
 	bool begun, found;	/* the marks */
 	uint32_t writer;	/* of the first one */
 	bool reached;		/* the end of the time that is wanted */
@@ -113,8 +113,8 @@ static struct kb_lead *chosen(const struct path *path)
 }
 
 /*
- * @walk is behind the time that is wanted, so it is known which task the path is of. What that waits for
- * shows itself when it goes on.
+ * @walk is behind the time that is wanted, so it is known which task the path is of. What that
+ * waits for shows itself when it goes on.
  */
 static int reach_end(struct path *path, const struct kb_walk *walk)
 {
@@ -128,7 +128,7 @@ static int reach_end(struct path *path, const struct kb_walk *walk)
 	path->task = task->key;
 	path->state = task->state;
 	end.ns = kb_wanted_until(&path->wanted);
-	return path->waits ? 0 : task->state == KB_LEAD_RUNS ? kb_leads_extend(path->leads, task, &end) : 0;
+	return task->state == KB_LEAD_RUNS ? kb_leads_extend(path->leads, task, &end) : 0;
 }
 
 static bool is_at_end(const struct path *path)
@@ -136,14 +136,18 @@ static bool is_at_end(const struct path *path)
 	return path->reached && (!path->waits || chosen(path)->state != path->state);
 }
 
-/* Whether what it waits for at the end of the capture belongs to it: it did nothing else in the wanted time. */
+/*
+ * Whether what it waits for at the end of the capture belongs to it: it did nothing else in the
+ * wanted time.
+ */
 static bool only_waits(const struct path *path, const struct kb_lead *task)
 {
 	return path->wanted.filter.has_time && task->ran <= kb_wanted_from(&path->wanted);
 }
 
 /* When the path ends, and the chain that leads there. Returns 0 or -ENOMEM. */
-static int find_end(struct path *path, struct kb_lead *task, const struct kb_walk *last, uint32_t *head)
+static int find_end(struct path *path, struct kb_lead *task, const struct kb_walk *last,
+		    uint32_t *head)
 {
 	if (task->state == KB_LEAD_DEAD ||
 	    (!path->reached && task->state != KB_LEAD_RUNS && !only_waits(path, task))) {
@@ -215,7 +219,8 @@ static int prepare(struct path *path, struct kb_error *err)
 		ret = kb_leads_init(&path->stays, path->trace, true, err);
 	path->leads = has_time ? &path->stays : &path->ends;
 	if (!ret && has_time)
-		path->stays.chains.needed = max_ns(kb_wanted_from(&path->wanted), kb_trace_first(path->trace));
+		path->stays.chains.needed =
+			max_ns(kb_wanted_from(&path->wanted), kb_trace_first(path->trace));
 	return ret;
 }
 
@@ -249,7 +254,8 @@ static int read_all(struct path *path, struct kb_error *err)
 	const struct kb_walk *walk = NULL;
 	int ret = 0;
 
-	while (!is_at_end(path) && !path->found && (path->ended = kb_trace_next(path->trace, &walk, err)) > 0) {
+	while (!is_at_end(path) && !path->found &&
+	       (path->ended = kb_trace_next(path->trace, &walk, err)) > 0) {
 		if (!path->reached && kb_wanted_is_behind(&path->wanted, walk->ns))
 			ret = reach_end(path, walk);
 		if (!ret && !is_at_end(path))

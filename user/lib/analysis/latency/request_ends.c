@@ -53,9 +53,11 @@ int kb_request_end_parse(struct kb_request_end *end, const char *text, struct kb
 	if (!end->pattern)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	if (call && (!take_first(end, strchr(end->pattern, '(')) || !*end->pattern))
-		return kb_error_set(err, -EINVAL, KB_NO_OFFSET,
-				    "'%s' is no end of a request: write syscall:NAME, syscall:NAME(5) for that "
-				    "descriptor, or syscall:NAME(fd) for the same one in both ends", text);
+		return kb_error_set(
+			err, -EINVAL, KB_NO_OFFSET,
+			"'%s' is no end of a request: write syscall:NAME, syscall:NAME(5) for that "
+			"descriptor, or syscall:NAME(fd) for the same one in both ends",
+			text);
 	return 0;
 }
 
@@ -64,18 +66,22 @@ static bool is_mark(const struct kb_request_end *end, const struct kb_event *eve
 {
 	return (event->annotation.type == KB_ANNOTATION_STRING ||
 		event->annotation.type == KB_ANNOTATION_BOOKMARK) &&
-	       kb_pattern_matches(end->pattern, event->annotation.text, event->annotation.text_length);
+	       kb_pattern_matches(end->pattern, event->annotation.text,
+				  event->annotation.text_length);
 }
 
-bool kb_request_end_is(const struct kb_request_end *end, const struct kb_event *event, const struct kb_names *names)
+bool kb_request_end_is(const struct kb_request_end *end, const struct kb_event *event,
+		       const struct kb_names *names)
 {
 	const char *name;
 
 	if (!end->is_call)
 		return event->type == KB_EVENT_ANNOTATION && is_mark(end, event);
-	if (event->type != KB_EVENT_CUSTOM_COUNTER || event->custom_counter.what != KB_WHAT_SYSCALL ||
+	if (event->type != KB_EVENT_CUSTOM_COUNTER ||
+	    event->custom_counter.what != KB_WHAT_SYSCALL ||
 	    (end->has_first && event->custom_counter.arguments[0] != end->first))
 		return false;
 	name = kb_names_call(names, event);
-	return name && kb_pattern_matches(end->pattern, name, strlen(name)) && kb_syscall_is_own(names, event);
+	return name && kb_pattern_matches(end->pattern, name, strlen(name)) &&
+	       kb_syscall_is_own(names, event);
 }

@@ -10,7 +10,7 @@ struct kb_request_end {
 	const char *text;	/* as it was given */
 	bool is_call;
 	char *pattern;		/* the caller's to free; of a mark or of the call's name */
-	bool has_first, same_first;	/* its first argument is that one; or that of the other end */
+	bool has_first, same_first; /* its first argument is that one; or that of the other end */
 	uint64_t first;
 };
 
@@ -18,6 +18,7 @@ struct kb_request_end {
 int kb_request_end_parse(struct kb_request_end *end, const char *text, struct kb_error *err);
 
 /* Whether @event, a mark or a system call, is one of @end. */
-bool kb_request_end_is(const struct kb_request_end *end, const struct kb_event *event, const struct kb_names *names);
+bool kb_request_end_is(const struct kb_request_end *end, const struct kb_event *event,
+		       const struct kb_names *names);
 
 #endif

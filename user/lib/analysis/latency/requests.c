@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * One walk: each request that ends has its path at hand (leads.h). Tasks stay, so a request ends where a call
- * began, though that has its record when it is over. Memory use grows with tasks, not with requests.
+ * One walk: each request that ends has its path at hand (leads.h). Tasks stay, so a request ends
+ * where a call began, though that has its record when it is over. Memory use grows with tasks, not
+ * with requests.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,8 +17,8 @@
 #include "base/options.h"
 
 #define SLOWEST_MAX	1000U
-#define OPEN_MAX	(1U << 20)	/* tasks and descriptors; a request for one more is not seen */
-#define OWN		UINT32_MAX	/* in place of the number of a name: the task of the request */
+#define OPEN_MAX	(1U << 20)	/* tasks and descriptors; no request of one more is seen */
+#define OWN		UINT32_MAX	/* in place of the number of a name: the request's own task */
 
 /* Which task, and for which first argument of its call. */
 struct open {
@@ -77,7 +78,8 @@ static int add_links(struct requests *requests, const struct kb_path *path)
 		bool own = link->task_id == path->task_id;
 		const struct kb_name_id *comm = own ? NULL :
 			kb_name_ids_find(&requests->comms, link->task_id, link->ticks);
-		uint64_t key[2] = { (uint64_t)link->kind << 32 | (comm ? comm->id : OWN), kb_origin_key(&waker) };
+		uint64_t key[2] = { (uint64_t)link->kind << 32 | (comm ? comm->id : OWN),
+				    kb_origin_key(&waker) };
 		struct sum *sum = own || comm ? kb_table_get(&requests->sums, key) : NULL;
 
 		if (!sum)
@@ -131,7 +133,8 @@ static void keep(struct requests *requests, struct kb_path *path)
 }
 
 /* The request of the task of @walk has the chain from @head backwards. */
-static int add_request(struct requests *requests, const struct kb_walk *walk, uint32_t head, int64_t from, int64_t until)
+static int add_request(struct requests *requests, const struct kb_walk *walk, uint32_t head,
+		       int64_t from, int64_t until)
 {
 	struct kb_path *path = calloc(1, sizeof(*path));
 
@@ -154,7 +157,8 @@ static int add_request(struct requests *requests, const struct kb_walk *walk, ui
 
 static struct open *open_of(struct requests *requests, const struct kb_event *event)
 {
-	uint64_t key[2] = { event->task_id, requests->from.same_first ? event->custom_counter.arguments[0] : 0 };
+	uint64_t key[2] = { event->task_id,
+			    requests->from.same_first ? event->custom_counter.arguments[0] : 0 };
 
 	return requests->opened.nr < OPEN_MAX ? kb_table_get(&requests->opened, key) :
 						kb_table_find(&requests->opened, key);
@@ -184,7 +188,8 @@ static int begin_request(struct requests *requests, const struct kb_walk *walk)
 	worker = kb_table_get(&requests->workers, &key);
 	open = worker ? open_of(requests, &walk->event) : NULL;
 	/* its chain begins here at the latest */
-	if (!worker || !kb_leads_writer(&requests->leads, walk) || (!open && requests->opened.nr < OPEN_MAX))
+	if (!worker || !kb_leads_writer(&requests->leads, walk) ||
+	    (!open && requests->opened.nr < OPEN_MAX))
 		return -ENOMEM;
 	if (!open)
 		return 0;
@@ -211,7 +216,8 @@ static int end_request(struct requests *requests, const struct kb_walk *walk)
 	}
 	open->begun = false;
 	worker->open--;
-	if (until < open->from || until > walk->ns || !kb_wanted_time(&requests->wanted, open->from) ||
+	if (until < open->from || until > walk->ns ||
+	    !kb_wanted_time(&requests->wanted, open->from) ||
 	    !kb_wanted_time(&requests->wanted, until) ||
 	    !kb_wanted_task(&requests->wanted, event->task_id, event->timestamp))
 		return 0;
@@ -224,7 +230,8 @@ static int end_request(struct requests *requests, const struct kb_walk *walk)
 static int feed(struct requests *requests, const struct kb_walk *walk)
 {
 	const struct kb_event *event = &walk->event;
-	bool is_call = event->type == KB_EVENT_CUSTOM_COUNTER && event->custom_counter.what == KB_WHAT_SYSCALL;
+	bool is_call = event->type == KB_EVENT_CUSTOM_COUNTER &&
+		       event->custom_counter.what == KB_WHAT_SYSCALL;
 	int ret;
 
 	if (requests->leads.chains.used >= requests->leads.chains.limit)
@@ -304,13 +311,15 @@ static int none(const struct requests *requests, struct kb_error *err)
 	const char *where = requests->how.filter ? " that is wanted" : "";
 
 	if (!requests->calls && (requests->from.is_call || requests->until.is_call))
-		return kb_error_set(err, -ENOENT, KB_NO_OFFSET, "there are no system calls: 'kbarman record --sources "
+		return kb_error_set(err, -ENOENT, KB_NO_OFFSET,
+				    "there are no system calls: 'kbarman record --sources "
 				    "syscalls' records them");
 	if (!requests->begun)
 		return kb_error_set(err, -ENOENT, KB_NO_OFFSET, "there is no %s'%s'%s",
 				    requests->from.is_call ? "" : "mark ", requests->from.text,
 				    requests->from.is_call ? " that did not fail" : "");
-	return kb_error_set(err, -ENOENT, KB_NO_OFFSET, "there is no request%s: no '%s' is behind a '%s' of the same task",
+	return kb_error_set(err, -ENOENT, KB_NO_OFFSET,
+			    "there is no request%s: no '%s' is behind a '%s' of the same task",
 			    where, requests->until.text, requests->from.text);
 }
 
@@ -343,21 +352,26 @@ static int finish(struct requests *requests, struct kb_error *err)
 
 /* ---- begin and end ---- */
 
-static int take_options(struct requests *requests, const struct kb_requests_options *options, struct kb_error *err)
+static int take_options(struct requests *requests, const struct kb_requests_options *options,
+			struct kb_error *err)
 {
 	int ret = KB_OPTIONS(&requests->how, options, err);
 
 	if (ret)
 		return ret;
 	if (!requests->how.from || !requests->how.until)
-		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "a request needs a begin and an end");
+		return kb_error_set(err, -EINVAL, KB_NO_OFFSET,
+				    "a request needs a begin and an end");
 	if (requests->how.slowest > SLOWEST_MAX)
-		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "more than %u of the slowest requests", SLOWEST_MAX);
+		return kb_error_set(err, -EINVAL, KB_NO_OFFSET,
+				    "more than %u of the slowest requests", SLOWEST_MAX);
 	ret = kb_request_end_parse(&requests->from, requests->how.from, err) ?:
 	      kb_request_end_parse(&requests->until, requests->how.until, err);
 	if (!ret && requests->from.same_first != requests->until.same_first)
-		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "'%s' and '%s': write (fd) in both ends of a request, "
-				    "or in none", requests->how.from, requests->how.until);
+		return kb_error_set(err, -EINVAL, KB_NO_OFFSET,
+				    "'%s' and '%s': write (fd) in both ends of a request, "
+				    "or in none",
+				    requests->how.from, requests->how.until);
 	return ret;
 }
 

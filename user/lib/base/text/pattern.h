@@ -6,7 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether @text is what @pattern says, in which '*' is any text and '?' any character. NULL: any. */
+/*
+ * Whether @text is what @pattern says, in which '*' is any text and '?' any character. NULL: any.
+ */
 bool kb_pattern_matches(const char *pattern, const char *text, size_t length);
 
 #endif

@@ -79,7 +79,8 @@ static int sum_up(struct kb_table *sums, const struct kb_path *path)
 	for (i = 0; i < path->nr; i++) {
 		const struct kb_link *link = &path->links[i];
 		const struct kb_origin waker = kb_link_waker(link);
-		uint64_t key[2] = { (uint64_t)link->kind << 32 | link->task_id, kb_origin_key(&waker) };
+		uint64_t key[2] = { (uint64_t)link->kind << 32 | link->task_id,
+				    kb_origin_key(&waker) };
 		struct sum *sum = kb_table_get(sums, key);
 
 		if (!sum)
@@ -108,11 +109,13 @@ int path_put_sums(const struct latency_text *text, const struct kb_path *path, u
 
 		link.in_gap = false;
 		text_printf(&text->put, "%13.6f  %6.2f%%  %8" PRIu64 "  ", text_ms(sum->ns),
-			    kb_percent(sum->ns, (uint64_t)path->until - (uint64_t)path->from), sum->links);
+			    kb_percent(sum->ns, (uint64_t)path->until - (uint64_t)path->from),
+			    sum->links);
 		put_link(text, &link, sum->links);
 	}
 	if (i < sums.nr && !ret)
-		text_printf(&text->put, "# %u more row%s shorter\n", sums.nr - i, sums.nr - i == 1 ? " is" : "s are");
+		text_printf(&text->put, "# %u more row%s shorter\n", sums.nr - i,
+			    sums.nr - i == 1 ? " is" : "s are");
 	kb_table_release(&sums);
 	return ret;
 }

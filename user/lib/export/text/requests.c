@@ -26,21 +26,24 @@ static void put_head(const struct latency_text *text, const struct kb_requests *
 	}
 	if (requests->open)
 		text_printf(&text->put, "; %" PRIu64 " more had no end", requests->open);
-	text_printf(&text->put, "\n# duration : median %.6f ms, p99 %.6f ms, longest %.6f ms, sum %.6f ms\n",
+	text_printf(&text->put,
+		    "\n# duration : median %.6f ms, p99 %.6f ms, longest %.6f ms, sum %.6f ms\n",
 		    text_ms(times->median_ns), text_ms(times->p99_ns), text_ms(times->max_ns),
 		    text_ms(times->sum_ns));
 	text_put_damage(&text->put, requests->damaged);
 	text_put_only(&text->put, how->filter);
 }
 
-static void put_row(const struct latency_text *text, const struct kb_requests_row *row, uint64_t all)
+static void put_row(const struct latency_text *text, const struct kb_requests_row *row,
+		    uint64_t all)
 {
 	const struct kb_link link = { .kind = row->kind, .by = row->by, .ticks = row->ticks };
 
 	text_printf(&text->put, "%13.6f", text_ms(row->stats.sum_ns));
 	text_put_share(&text->put, row->stats.sum_ns, all, 7);
 	text_printf(&text->put, "  %8" PRIu64 "  %12.6f  %12.6f  %12.6f  ", row->stats.count,
-		    text_ms(row->stats.median_ns), text_ms(row->stats.p99_ns), text_ms(row->stats.max_ns));
+		    text_ms(row->stats.median_ns), text_ms(row->stats.p99_ns),
+		    text_ms(row->stats.max_ns));
 	text_put(&text->put, row->task ?: "itself", 0);
 	text_printf(&text->put, " ");
 	path_put_what(text, &link, row->stats.count);
@@ -51,8 +54,10 @@ static void put_rows(const struct latency_text *text, const struct kb_requests *
 {
 	uint32_t i;
 
-	text_put_title(&text->put, "What the requests waited for (times in ms, of the requests that have it)");
-	text_printf(&text->put, "#         Sum   Share  Requests        Median           p99       Longest  What\n#\n");
+	text_put_title(&text->put,
+		       "What the requests waited for (times in ms, of the requests that have it)");
+	text_printf(&text->put, "#         Sum   Share  Requests        Median           p99       "
+				"Longest  What\n#\n");
 	for (i = 0; i < requests->nr && i < SHOWN_ROWS; i++)
 		put_row(text, &requests->rows[i], requests->durations.sum_ns);
 	if (i < requests->nr)
@@ -65,7 +70,8 @@ static int put_slowest(const struct latency_text *text, const struct kb_requests
 	int ret = 0;
 
 	if (requests->nr_slowest)
-		text_put_title(&text->put, "The slowest requests, and what each consists of (times in ms)");
+		text_put_title(&text->put,
+			       "The slowest requests, and what each consists of (times in ms)");
 	for (uint32_t i = 0; i < requests->nr_slowest && !ret; i++) {
 		if (i)
 			text_printf(&text->put, "#\n");
@@ -77,7 +83,8 @@ static int put_slowest(const struct latency_text *text, const struct kb_requests
 }
 
 int kb_requests_text(const struct kb_requests *requests, struct kb_trace *trace,
-		     const struct kb_requests_text_options *options, struct kb_out *out, struct kb_error *err)
+		     const struct kb_requests_text_options *options, struct kb_out *out,
+		     struct kb_error *err)
 {
 	struct latency_text text = {
 		.put = { .out = out, .trace = trace, .tasks = kb_trace_tasks(trace, NULL) },
@@ -91,5 +98,7 @@ int kb_requests_text(const struct kb_requests *requests, struct kb_trace *trace,
 	put_head(&text, requests, &how);
 	put_rows(&text, requests);
 	ret = put_slowest(&text, requests) ?: kb_out_flush(out);
-	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "can't write the report: %s", strerror(-ret)) : 0;
+	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "can't write the report: %s",
+				  strerror(-ret))
+		   : 0;
 }
