@@ -229,7 +229,7 @@ TEST_F(boot, what_the_kernel_can_not_give_is_left_out)
 {
 	struct kbarman_query q;
 
-	ASSERT_EQ(0, module_load_with("boot=usual,latency,syscalls"));
+	ASSERT_EQ(0, module_load_with("boot=usual,latency,syscalls,faults,block"));
 	self->fd = device_open();
 	q = query(self->fd);
 	EXPECT_TRUE(runs(self->fd));
