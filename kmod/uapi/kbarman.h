@@ -283,7 +283,8 @@
  * A page fault is recorded when it ends, in the ring of the CPU on which it ends, of the chosen threads if
  * processes are chosen: struct bm_kbarman_fault. These are the faults that perf counts: those in which a task
  * wants a page for itself. Faults that are under way are in one table for 16,384 tasks: where two tasks have one
- * place, faults may have no begin, and those that bring no page no record.
+ * place, faults may have no begin, and those that bring no page no record. While a session records faults, those
+ * of all tasks of the machine are told to events of perf.
  *
  * A request to a block device is recorded when it ends, in the ring of the CPU that ends it, if a chosen thread
  * gave it to Linux's queue, or if all are recorded: struct bm_kbarman_block. Requests that are under way are in

@@ -269,7 +269,11 @@ def calls_by_another_numbering_are_stopped(tmp):
         raise tap.Skip("only x86 has more than one")
     want()
     path = capture(tmp)
-    assert "stopped by the sandbox" in commit(tmp, "int80", "info", path).stderr
+    done = commit(tmp, "int80", "info", path)
+    if commit(tmp, "int80", "info", "--no-sandbox", path).returncode == -signal.SIGSEGV:
+        assert done.returncode == -signal.SIGSEGV, done     # this machine has no such calls at all
+    else:
+        assert "stopped by the sandbox" in done.stderr, done
     done = commit(tmp, "x32", "info", path)
     assert "Function not implemented" in done.stderr, done
 

@@ -357,7 +357,7 @@ COLUMN(block, disk, TEXT, TEXT, "the disk's name, or its numbers; empty: it has 
 COLUMN(block, device, INTEGER, U32, "the disk's numbers, MAJOR << 20 | MINOR")
 COLUMN(block, sector, INTEGER, U64, "the first sector, of 512 bytes")
 COLUMN(block, bytes, INTEGER, U32, "how many bytes")
-COLUMN(block, operation, TEXT, TEXT, "read, write, flush, discard ...")
+COLUMN(block, operation, TEXT, TEXT, "read, write, flush, discard and others")
 COLUMN(block, flags, TEXT, TEXT, "some of sync, meta, ahead, fua, preflush, with commas between")
 COLUMN(block, result, INTEGER, I64, "0, or a negative errno")
 END(block)
