@@ -26,9 +26,9 @@
 static inline u32 kbarman_request_device(const struct request *request)
 {
 #ifdef KBARMAN_HAVE_QUEUE_DISK
-	const struct gendisk *disk = request->q->disk;
+	struct gendisk *disk = request->q->disk;
 #else
-	const struct gendisk *disk = request->rq_disk;
+	struct gendisk *disk = request->rq_disk;
 #endif
 
 	return disk ? disk_devt(disk) : 0;

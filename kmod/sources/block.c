@@ -121,23 +121,26 @@ static notrace void on_block_merge(KBARMAN_REQUEST_ARGUMENTS)
 	preempt_enable_notrace();
 }
 
+#define FLAG(from, to)	{ (__force u32)(from), to }
+
 static u16 block_flags(const struct request *request)
 {
 	static const struct {
-		unsigned int from;
+		u32 from;
 		u16 to;
 	} flags[] = {
-		{ REQ_SYNC, BM_KBARMAN_BLOCK_SYNC },
-		{ REQ_META, BM_KBARMAN_BLOCK_META },
-		{ REQ_RAHEAD, BM_KBARMAN_BLOCK_AHEAD },
-		{ REQ_FUA, BM_KBARMAN_BLOCK_FUA },
-		{ REQ_PREFLUSH, BM_KBARMAN_BLOCK_PREFLUSH },
+		FLAG(REQ_SYNC, BM_KBARMAN_BLOCK_SYNC),
+		FLAG(REQ_META, BM_KBARMAN_BLOCK_META),
+		FLAG(REQ_RAHEAD, BM_KBARMAN_BLOCK_AHEAD),
+		FLAG(REQ_FUA, BM_KBARMAN_BLOCK_FUA),
+		FLAG(REQ_PREFLUSH, BM_KBARMAN_BLOCK_PREFLUSH),
 	};
-	u16 told = request->cmd_flags & REQ_OP_MASK & BM_KBARMAN_BLOCK_OPERATION;
+	u32 asked = (__force u32)request->cmd_flags;
+	u16 told = asked & BM_KBARMAN_BLOCK_OPERATION;
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(flags); i++)
-		if (request->cmd_flags & flags[i].from)
+		if (asked & flags[i].from)
 			told |= flags[i].to;
 	return told;
 }
