@@ -133,7 +133,7 @@ static kb_always_inline void put_object(struct kb_columns *columns, struct kb_pa
 	const struct kb_part_column *column = &at->columns[first];
 	const struct kb_object *object = kb_event_object(event);
 
-	has = has && object->kind;
+	has = has && object && object->kind;
 	KB_PUT_AT(at, first + OBJECT, kb_type_switches_object, has ? word(object->kind, KB_WORDS_OBJECT) : 0);
 	put_name(columns, at, first + CALL,
 		 has && column[CALL].wanted ? kb_names_call(columns->names, event) : NULL);

@@ -202,7 +202,8 @@ static int begin_request(struct requests *requests, const struct kb_walk *walk)
 static int end_request(struct requests *requests, const struct kb_walk *walk)
 {
 	const struct kb_event *event = &walk->event;
-	struct worker *worker = kb_table_find(&requests->workers, &(uint64_t){ event->task_id });
+	uint64_t key = event->task_id;
+	struct worker *worker = kb_table_find(&requests->workers, &key);
 	struct open *open = worker && worker->open ? open_of(requests, event) : NULL;
 	const struct kb_lead *lead;
 	int64_t until = walk->ns;
