@@ -15,6 +15,7 @@
 #include "analysis/facts/capture_names.h"
 #include "analysis/time/idle.h"
 #include "analysis/time/origin.h"
+#include "analysis/trace/parts.h"
 
 static int no_memory(struct kb_error *err)
 {
@@ -347,7 +348,6 @@ static void end_time(struct kb_diff_reading *reading)
 static int read_all(struct kb_diff_reading *reading, struct kb_error *err)
 {
 	struct kb_trace *trace = reading->trace;
-	const struct kb_error *first;
 	const struct kb_walk *walk;
 	int step = 0, ret = 0;
 	bool begun = false;
@@ -360,12 +360,7 @@ static int read_all(struct kb_diff_reading *reading, struct kb_error *err)
 	}
 	if (ret || step == -ENOMEM || add_end(reading) || reading->no_memory)
 		return no_memory(err);
-	reading->capture->damaged = step < 0;
-	if (!step && kb_barman_damage(kb_trace_barman(trace), &first)) {
-		reading->capture->damaged = true;
-		if (err)
-			*err = *first;
-	}
+	reading->capture->damaged = kb_trace_is_damaged(trace, step, err);
 	end_time(reading);
 	return 0;
 }

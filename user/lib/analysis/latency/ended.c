@@ -13,6 +13,7 @@
 #include "analysis/facts/sources.h"
 #include "analysis/time/histogram.h"
 #include "analysis/time/ended.h"
+#include "analysis/trace/parts.h"
 #include "analysis/trace/wanted.h"
 #include "base/options.h"
 #include "base/table.h"
@@ -167,7 +168,6 @@ static int compare(const void *left, const void *right)
 static int finish(struct ended *ended, struct kb_error *err)
 {
 	struct kb_ended *shown = &ended->shown;
-	const struct kb_error *first;
 
 	ended->rows = calloc((size_t)ended->table.nr + 1, sizeof(*ended->rows));
 	if (!ended->rows)
@@ -184,12 +184,7 @@ static int finish(struct ended *ended, struct kb_error *err)
 	qsort(ended->rows, shown->nr, sizeof(*ended->rows), compare);
 	shown->rows = ended->rows;
 	shown->duration_ns = kb_trace_duration(ended->trace);
-	shown->damaged = ended->walked < 0;
-	if (!shown->damaged && kb_barman_damage(kb_trace_barman(ended->trace), &first)) {
-		shown->damaged = true;
-		if (err)
-			*err = *first;
-	}
+	shown->damaged = kb_trace_is_damaged(ended->trace, ended->walked, err);
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 #include "analysis/latency/interrupts.h"
 #include "analysis/latency/late_waits.h"
 #include "analysis/latency/wakeups.h"
+#include "analysis/trace/parts.h"
 #include "base/array.h"
 #include "base/options.h"
 
@@ -148,19 +149,6 @@ static int read_all(struct latency *latency, struct kb_error *err)
 
 /* ---- the results ---- */
 
-static bool is_damaged(const struct latency *latency, struct kb_error *err)
-{
-	const struct kb_error *first;
-
-	if (latency->ended < 0)
-		return true;
-	if (!kb_barman_damage(kb_trace_barman(latency->trace), &first))
-		return false;
-	if (err)
-		*err = *first;
-	return true;
-}
-
 static int finish(struct latency *latency, struct kb_error *err)
 {
 	struct kb_latency *shown = &latency->shown;
@@ -176,7 +164,7 @@ static int finish(struct latency *latency, struct kb_error *err)
 	}
 	shown->cpus = latency->cpus;
 	shown->duration_ns = kb_trace_duration(latency->trace);
-	shown->damaged = is_damaged(latency, err);
+	shown->damaged = kb_trace_is_damaged(latency->trace, latency->ended, err);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/latency/leads.h"
+#include "analysis/trace/parts.h"
 #include "analysis/trace/wanted.h"
 #include "base/options.h"
 
@@ -270,19 +271,6 @@ static int read_all(struct path *path, struct kb_error *err)
 	return path->how.until ? finish_marks(path, walk, err) : finish_task(path, walk, err);
 }
 
-static bool is_damaged(const struct path *path, struct kb_error *err)
-{
-	const struct kb_error *first;
-
-	if (path->ended < 0)
-		return true;
-	if (!kb_barman_damage(kb_trace_barman(path->trace), &first))
-		return false;
-	if (err)
-		*err = *first;
-	return true;
-}
-
 int kb_path_create(const struct kb_path **out, struct kb_trace *trace,
 		   const struct kb_path_options *options, struct kb_error *err)
 {
@@ -297,7 +285,7 @@ int kb_path_create(const struct kb_path **out, struct kb_trace *trace,
 		destroy(path);
 		return ret;
 	}
-	path->shown.damaged = is_damaged(path, err);
+	path->shown.damaged = kb_trace_is_damaged(path->trace, path->ended, err);
 	*out = &path->shown;
 	return path->shown.damaged;
 }

@@ -13,6 +13,7 @@
 #include "analysis/latency/request_ends.h"
 #include "analysis/time/histogram.h"
 #include "analysis/time/origin.h"
+#include "analysis/trace/parts.h"
 #include "analysis/trace/wanted.h"
 #include "base/options.h"
 
@@ -327,7 +328,6 @@ static int none(const struct requests *requests, struct kb_error *err)
 static int finish(struct requests *requests, struct kb_error *err)
 {
 	struct kb_requests *shown = &requests->shown;
-	const struct kb_error *first;
 
 	if (!requests->durations.count)
 		return none(requests, err);
@@ -342,12 +342,7 @@ static int finish(struct requests *requests, struct kb_error *err)
 	shown->durations = kb_histogram_stats(&requests->durations);
 	shown->slowest = (const struct kb_path *const *)requests->slowest;
 	shown->wakeups = requests->leads.wakeups;
-	shown->damaged = requests->ended < 0;
-	if (!shown->damaged && kb_barman_damage(kb_trace_barman(requests->trace), &first)) {
-		shown->damaged = true;
-		if (err)
-			*err = *first;
-	}
+	shown->damaged = kb_trace_is_damaged(requests->trace, requests->ended, err);
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 #include "analysis/time/histogram.h"
 #include "analysis/time/sched.h"
 #include "analysis/time/waker.h"
+#include "analysis/trace/parts.h"
 #include "analysis/trace/wanted.h"
 #include "base/options.h"
 #include "base/table.h"
@@ -240,7 +241,6 @@ static int compare(const void *left, const void *right)
 static int finish(struct waits *waits, struct kb_error *err)
 {
 	struct kb_waits *shown = &waits->shown;
-	const struct kb_error *first;
 
 	waits->rows = calloc((size_t)waits->table.nr + 1, sizeof(*waits->rows));
 	if (!waits->rows)
@@ -259,12 +259,7 @@ static int finish(struct waits *waits, struct kb_error *err)
 	qsort(waits->rows, shown->nr, sizeof(*waits->rows), compare);
 	shown->rows = waits->rows;
 	shown->duration_ns = kb_trace_duration(waits->trace);
-	shown->damaged = waits->ended < 0;
-	if (!shown->damaged && kb_barman_damage(kb_trace_barman(waits->trace), &first)) {
-		shown->damaged = true;
-		if (err)
-			*err = *first;
-	}
+	shown->damaged = kb_trace_is_damaged(waits->trace, waits->ended, err);
 	return 0;
 }
 

@@ -27,6 +27,12 @@ struct kb_timeline *kb_trace_timeline(struct kb_trace *trace, struct kb_error *e
  */
 const struct kb_walk *kb_trace_feed(struct kb_trace *trace, const struct kb_event *event);
 
+/*
+ * Whether the capture is damaged, after a walk whose last step returned @step. @err, which may be NULL, says where;
+ * of a step that failed it says so already.
+ */
+bool kb_trace_is_damaged(struct kb_trace *trace, int step, struct kb_error *err);
+
 /* The number of records of which an export has written something since the last kb_trace_rewind(). */
 uint64_t kb_trace_nr_shown(const struct kb_trace *trace);
 

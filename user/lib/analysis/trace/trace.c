@@ -202,6 +202,19 @@ int kb_trace_rewind(struct kb_trace *trace, struct kb_error *err)
 	return kb_trace_timeline(trace, err) ? 0 : -ENOMEM;
 }
 
+bool kb_trace_is_damaged(struct kb_trace *trace, int step, struct kb_error *err)
+{
+	const struct kb_error *first;
+
+	if (step < 0)
+		return true;
+	if (!kb_barman_damage(trace->barman, &first))
+		return false;
+	if (err)
+		*err = *first;
+	return true;
+}
+
 uint64_t kb_trace_nr_shown(const struct kb_trace *trace)
 {
 	return trace->nr_shown;
