@@ -195,14 +195,10 @@ TEST_F(block, they_are_as_many_as_perf_counts)
 TEST_F(block, only_those_of_chosen_tasks_are_recorded)
 {
 	pid_t child = program_begin(self->go[0], read_blocks), other = program_begin(self->go[0], read_blocks);
-	struct kbarman_configure c = block;
-	uint32_t chosen = child;
 	int status;
 	size_t i;
 
-	c.pids_ptr = (uintptr_t)&chosen;
-	c.nr_pids = 1;
-	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, configure_chosen(self->fd, block, child, 0));
 	ASSERT_EQ(0, start(self->fd));
 	ASSERT_EQ(2, write(self->go[1], "12", 2));
 	ASSERT_EQ(child, waitpid(child, &status, 0));
@@ -212,7 +208,7 @@ TEST_F(block, only_those_of_chosen_tasks_are_recorded)
 	self->requests = ended_of(self->fd, BM_KBARMAN_BLOCK, 0);
 	EXPECT_EQ(ROUNDS, count_of(&self->requests, child, 0, false));
 	for (i = 0; i < self->requests.nr; i++)
-		EXPECT_EQ(chosen, self->requests.all[i].block.detail.id);
+		EXPECT_EQ((uint32_t)child, self->requests.all[i].block.detail.id);
 }
 
 TEST_HARNESS_MAIN

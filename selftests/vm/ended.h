@@ -72,6 +72,17 @@ static inline struct ended_list ended_of(int fd, enum bm_kbarman_what what, pid_
 	return list;
 }
 
+/* Configure @c with these @flags for @task alone. */
+static inline int configure_chosen(int fd, struct kbarman_configure c, pid_t task, uint32_t flags)
+{
+	uint32_t pid = task;
+
+	c.flags = flags;
+	c.pids_ptr = (uintptr_t)&pid;
+	c.nr_pids = 1;
+	return configure(fd, c);
+}
+
 /* ---- a program that begins when it is told to ---- */
 
 static inline pid_t program_begin(int go, void (*program)(void))

@@ -73,11 +73,11 @@ static size_t count_at(const struct ended_list *faults, const void *address, siz
 }
 
 static void record(struct __test_metadata *_metadata, FIXTURE_DATA(faults) *self, void (*program)(void),
-		   struct kbarman_configure c, int *status)
+		   int *status)
 {
 	pid_t child = program_begin(self->go[0], program);
 
-	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, configure(self->fd, faults));
 	ASSERT_EQ(0, start(self->fd));
 	*status = program_end(self->go[1], child);
 	ASSERT_EQ(0, stop(self->fd));
@@ -90,7 +90,7 @@ TEST_F(faults, each_page_that_is_touched_first_has_one)
 	int status;
 	size_t i;
 
-	record(_metadata, self, touch_pages, faults, &status);
+	record(_metadata, self, touch_pages, &status);
 	ASSERT_EQ(0, status);
 	EXPECT_EQ(PAGES, count_at(&self->faults, shared->pages, PAGES));
 	for (i = 0; i < self->faults.nr; i++) {
@@ -183,7 +183,7 @@ TEST_F(faults, those_of_linux_in_a_call_are_told)
 	size_t i, of_linux = 0;
 	int status;
 
-	record(_metadata, self, read_into_pages, faults, &status);
+	record(_metadata, self, read_into_pages, &status);
 	ASSERT_EQ(0, status);
 	for (i = 0; i < self->faults.nr; i++)
 		of_linux += self->faults.all[i].fault.address - (uintptr_t)shared->pages < PAGES * PAGE &&
@@ -202,7 +202,7 @@ TEST_F(faults, one_that_brings_no_page_is_told_when_the_task_exits)
 	const struct bm_kbarman_fault *last;
 	int status;
 
-	record(_metadata, self, touch_what_is_not_there, faults, &status);
+	record(_metadata, self, touch_what_is_not_there, &status);
 	ASSERT_TRUE(WIFSIGNALED(status));
 	ASSERT_EQ(SIGSEGV, WTERMSIG(status));
 	ASSERT_LT(0, self->faults.nr);
@@ -235,7 +235,7 @@ TEST_F(faults, one_that_brings_no_page_is_told_when_the_next_one_begins)
 	size_t i, failed = 0;
 	int status;
 
-	record(_metadata, self, ask_and_touch, faults, &status);
+	record(_metadata, self, ask_and_touch, &status);
 	ASSERT_EQ(0, status);
 	for (i = 0; i < self->faults.nr; i++) {
 		fault = &self->faults.all[i].fault;
@@ -247,20 +247,16 @@ TEST_F(faults, one_that_brings_no_page_is_told_when_the_next_one_begins)
 
 TEST_F(faults, only_those_of_chosen_tasks_are_recorded)
 {
-	struct kbarman_configure c = faults;
 	pid_t child = program_begin(self->go[0], touch_pages);
-	uint32_t chosen = child;
 	size_t i;
 
-	c.pids_ptr = (uintptr_t)&chosen;
-	c.nr_pids = 1;
-	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, configure_chosen(self->fd, faults, child, 0));
 	ASSERT_EQ(0, start(self->fd));
 	ASSERT_EQ(0, program_end(self->go[1], child));
 	ASSERT_EQ(0, stop(self->fd));
 	self->faults = ended_of(self->fd, BM_KBARMAN_FAULT, 0);
 	for (i = 0; i < self->faults.nr; i++)
-		EXPECT_EQ(chosen, self->faults.all[i].task);
+		EXPECT_EQ((uint32_t)child, self->faults.all[i].task);
 	EXPECT_EQ(PAGES, count_at(&self->faults, shared->pages, PAGES));
 }
 
