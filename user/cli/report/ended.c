@@ -2,6 +2,7 @@
 /* kbarman report --syscalls, --faults, --block: what took time. The JSON is complete. */
 #include <kbarman/report_text.h>
 
+#include "analysis/time/ended.h"
 #include "base/text/json.h"
 #include "cli/base/cli.h"
 #include "cli/report/print.h"
@@ -18,8 +19,6 @@ static const struct words {
 
 static void put_name(struct kb_json *json, const struct kb_ended_row *row, enum kb_what what)
 {
-	static const char *const kinds[] = { "minor", "major", "failed" };
-
 	switch (what) {
 	case KB_WHAT_SYSCALL:
 		if (row->name)
@@ -28,7 +27,7 @@ static void put_name(struct kb_json *json, const struct kb_ended_row *row, enum 
 		kb_json_bool(json, "compat", row->flags);
 		break;
 	case KB_WHAT_FAULT:
-		kb_json_string(json, "fault", kinds[row->number]);
+		kb_json_string(json, "fault", kb_fault_kind_name(row->number));
 		if (row->name)
 			kb_json_string(json, "symbol", row->name);
 		kb_json_string(json, "image", row->image);

@@ -314,7 +314,7 @@ static void put_syscall(struct script *script, struct kb_json *json, const struc
 
 static void put_fault(struct script *script, struct kb_json *json, const struct kb_event *event)
 {
-	kb_json_string(json, "fault", kb_fault_kind_name(event->custom_counter.result));
+	kb_json_string(json, "fault", kb_fault_kind_name(kb_fault_kind(event)));
 	kb_json_bool(json, "kernel", event->custom_counter.cpu & KB_FAULT_KERNEL);
 	kb_json_u64(json, "address", event->custom_counter.arguments[KB_FAULT_ADDRESS]);
 	kb_json_u64(json, "pc", event->custom_counter.arguments[KB_FAULT_PC]);

@@ -515,7 +515,7 @@ static void put_fault(struct script *script, const struct kb_event *event)
 	PUT_EVENT(script, "kbarman:fault: ");
 	if (!has(script, FIELD_TRACE))
 		return;
-	line_string(line, kb_fault_kind_name(event->custom_counter.result));
+	line_string(line, kb_fault_kind_name(kb_fault_kind(event)));
 	line_string(line, " address=0x");
 	line_hex(line, event->custom_counter.arguments[KB_FAULT_ADDRESS], 0);
 	line_string(line, " ip=0x");

@@ -96,7 +96,7 @@ static void faults_column(struct query_walk *walk, struct sqlite3_context *conte
 		put_duration(walk, context);
 		break;
 	case QUERY_faults_kind:
-		query_put_text(context, kb_fault_kind_name(walk->event->custom_counter.result));
+		query_put_text(context, kb_fault_kind_name(kb_fault_kind(walk->event)));
 		break;
 	case QUERY_faults_kernel:
 		query_put_i64(context, walk->event->custom_counter.cpu & KB_FAULT_KERNEL);

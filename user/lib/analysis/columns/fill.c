@@ -331,7 +331,7 @@ static int put_fault(struct kb_columns *columns, const struct kb_walk *walk)
 	if (!kb_part_row(columns->part, at))
 		return -ENOMEM;
 	PUT_ENDED(columns, at, faults, walk);
-	put_name(columns, at, KB_AT_faults_kind, kb_fault_kind_name(event->custom_counter.result));
+	put_name(columns, at, KB_AT_faults_kind, kb_fault_kind_name(kb_fault_kind(event)));
 	KB_PUT(at, faults, kernel, event->custom_counter.cpu & KB_FAULT_KERNEL);
 	KB_PUT(at, faults, address, event->custom_counter.arguments[KB_FAULT_ADDRESS]);
 	KB_PUT(at, faults, pc, event->custom_counter.arguments[KB_FAULT_PC]);

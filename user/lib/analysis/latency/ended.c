@@ -59,8 +59,7 @@ static void name_row(struct ended *ended, const struct kb_event *event, struct k
 		*key = row->flags;
 		break;
 	case KB_WHAT_FAULT:
-		row->number = event->custom_counter.result < 0 ? KB_FAULT_KIND_FAILED :
-			      event->custom_counter.result == KB_FAULT_MAJOR;
+		row->number = kb_fault_kind(event);
 		nr = kb_symbolizer_frames(ended->symbolizer, event->task_id, event->timestamp,
 					  arguments[KB_FAULT_PC], &frames);
 		row->name = *frames[nr - 1].symbol.name ? frames[nr - 1].symbol.name : NULL;

@@ -30,9 +30,13 @@ bool kb_syscall_is_own(const struct kb_names *names, const struct kb_event *even
 	return true;
 }
 
-const char *kb_fault_kind_name(int64_t result)
+const char *kb_fault_kind_name(enum kb_fault_kind kind)
 {
-	return result < 0 ? "failed" : result == KB_FAULT_MAJOR ? "major" : "minor";
+	static const char *const names[] = {
+		[KB_FAULT_KIND_MINOR] = "minor", [KB_FAULT_KIND_MAJOR] = "major", [KB_FAULT_KIND_FAILED] = "failed",
+	};
+
+	return names[kind];
 }
 
 const char *kb_block_flags_text(uint16_t flags, char text[KB_BLOCK_FLAGS_TEXT])

@@ -4,6 +4,7 @@
 #define KB_LIB_ANALYSIS_TIME_ENDED_H
 
 #include <kbarman/barman.h>
+#include <kbarman/ended.h>
 #include <kbarman/names.h>
 
 /* Whether it is known when @event began and ended: nothing says when a fault ends that brings no page. */
@@ -28,8 +29,14 @@ static inline uint32_t kb_ended_task(const struct kb_event *event)
  */
 bool kb_syscall_is_own(const struct kb_names *names, const struct kb_event *event);
 
-/* The word for how a fault with @result ended: "minor", "major", "failed". */
-const char *kb_fault_kind_name(int64_t result);
+/* How the fault @event ended, and the word for it: "minor", "major", "failed". */
+static inline enum kb_fault_kind kb_fault_kind(const struct kb_event *event)
+{
+	return event->custom_counter.result < 0 ? KB_FAULT_KIND_FAILED :
+	       event->custom_counter.result == KB_FAULT_MAJOR ? KB_FAULT_KIND_MAJOR : KB_FAULT_KIND_MINOR;
+}
+
+const char *kb_fault_kind_name(enum kb_fault_kind kind);
 
 #define KB_BLOCK_FLAGS_TEXT	40
 

@@ -6,6 +6,7 @@
 
 #include <kbarman/report_text.h>
 
+#include "analysis/time/ended.h"
 #include "base/options.h"
 #include "base/percent.h"
 #include "export/text/latency_put.h"
@@ -22,11 +23,10 @@ static const struct words {
 
 static void put_name(const struct latency_text *text, const struct kb_ended_row *row, enum kb_what what)
 {
-	static const char *const kinds[] = { "minor", "major", "failed" };
 	const char *operation = kb_block_operation_name((uint8_t)row->flags);
 
 	if (what == KB_WHAT_FAULT)
-		text_printf(&text->put, "%-6s  ", kinds[row->number]);
+		text_printf(&text->put, "%-6s  ", kb_fault_kind_name(row->number));
 	if (row->name)
 		text_put(&text->put, row->name, 0);
 	else if (what == KB_WHAT_SYSCALL)

@@ -326,7 +326,7 @@ static uint8_t *put_syscall(struct ctf *x, uint8_t *at, const struct kb_event *e
 
 static uint8_t *put_fault(struct ctf *x, uint8_t *at, const struct kb_event *event)
 {
-	at = put_string(kb_ctf_put32(at, event->task_id), kb_fault_kind_name(event->custom_counter.result));
+	at = put_string(kb_ctf_put32(at, event->task_id), kb_fault_kind_name(kb_fault_kind(event)));
 	at = kb_ctf_put32(at, event->custom_counter.cpu & KB_FAULT_KERNEL);
 	at = kb_ctf_put64(at, kb_ended_ns(x->trace->barman, event));
 	at = kb_ctf_put64(at, event->custom_counter.arguments[KB_FAULT_ADDRESS]);

@@ -557,7 +557,7 @@ static void write_called(struct chrome *x, const struct kb_event *event, int64_t
 	bool known = kb_ended_is_timed(event), call = event->custom_counter.what == KB_WHAT_SYSCALL;
 	uint64_t took = kb_ended_ns(x->trace->barman, event);
 	const char *name = call ? kb_names_call(x->trace->names, event) ?: "syscall" :
-				  kb_fault_kind_name(event->custom_counter.result);
+				  kb_fault_kind_name(kb_fault_kind(event));
 
 	if (call && !kb_syscall_is_own(x->trace->names, event))
 		return;
