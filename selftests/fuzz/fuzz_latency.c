@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target of the reports of latencies and of the critical path: a capture with whatever in its
+ * Fuzz target of the reports of latencies, of the critical path and of what took time: a capture with whatever in its
  * header and records. Whatever they say must add up, and be UTF-8. The last byte, which stands
  * behind the records of most captures, says of which task the path is.
  */
@@ -146,6 +146,27 @@ static void check_requests(struct kb_trace *trace, unsigned int choice)
 	kb_requests_destroy(requests);
 }
 
+static void check_ended(struct kb_trace *trace, enum kb_what what)
+{
+	const struct kb_ended_options options = { .size = sizeof(options), .what = what };
+	const struct kb_ended *ended;
+	struct kb_error err;
+	struct kb_out *out;
+	uint64_t count = 0, sum = 0;
+
+	if (kb_ended_create(&ended, trace, &options, &err) < 0)
+		return;
+	for (uint32_t i = 0; i < ended->nr; i++) {
+		count += ended->rows[i].count;
+		sum += ended->rows[i].stats.sum_ns;
+	}
+	must(count == ended->count && sum == ended->sum_ns);
+	must(!kb_out_memory(&out) && !kb_ended_text(ended, trace, NULL, out, &err));
+	check_text(out);
+	kb_out_destroy(out);
+	kb_ended_destroy(ended);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* no image of this machine is read, whatever the capture calls for */
@@ -161,6 +182,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_latency(trace, data[size - 1]);
 	check_path(trace, data[size - 1]);
 	check_requests(trace, data[size - 1]);
+	check_ended(trace, KB_WHAT_SYSCALL + data[size - 1] % 3);
 	kb_trace_close(trace);
 	return 0;
 }

@@ -3,6 +3,10 @@
  * Waits of a simulated machine, whose every nanosecond is known, and the parts of this analysis:
  * histograms with a bounded error, and chains with a bounded length.
  */
+#include <errno.h>
+
+#include <kbarman/ended.h>
+
 #include "analysis/latency/chains.h"
 #include "analysis/time/gaps.h"
 #include "analysis/time/histogram.h"
@@ -274,6 +278,32 @@ static void test_machine(void)
 	tap_ok(good.halts, "all_halts_are_counted");
 }
 
+/* ---- what takes time ---- */
+
+/* Of values and wakeups nothing says how long they took. */
+static void test_ended(void)
+{
+	static const enum kb_what whats[] = { KB_WHAT_VALUE, KB_WHAT_WAKING, KB_WHAT_IDLE_MISS };
+	struct kb_ended_options how = { .size = sizeof(how) };
+	struct machine m = { .now = 1000 };
+	const struct kb_ended *ended;
+	struct kb_trace *trace;
+	struct kb_error err;
+	bool refused;
+
+	begin(&m.made);
+	add_switch(&m.made, 0, m.now, 1, false);
+	add_detail(&m.made, 0, m.now, 1, KB_WHAT_WAKING, 2, 0, 0);
+	trace = finish(&m.made);
+	refused = kb_ended_create(&ended, trace, NULL, &err) == -EINVAL;
+	for (size_t i = 0; i < sizeof(whats) / sizeof(*whats); i++) {
+		how.what = whats[i];
+		refused &= kb_ended_create(&ended, trace, &how, &err) == -EINVAL;
+	}
+	tap_ok(refused, "only_what_takes_time_is_added_up");
+	kb_trace_close(trace);
+}
+
 /* ---- histograms ---- */
 
 static int compare(const void *left, const void *right)
@@ -447,5 +477,6 @@ int main(void)
 	test_chains_through_chains();
 	test_many_gaps();
 	test_machine();
+	test_ended();
 	return tap_done();
 }

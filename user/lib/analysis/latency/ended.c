@@ -127,15 +127,22 @@ static int read_all(struct ended *ended, struct kb_error *err)
 	return ret || ended->walked == -ENOMEM ? no_memory(err) : 0;
 }
 
+/* NULL: what takes no time. */
 static const char *source_of(enum kb_what what)
 {
-	return what == KB_WHAT_SYSCALL ? "syscalls" : what == KB_WHAT_FAULT ? "faults" : "block";
+	return what == KB_WHAT_SYSCALL ? "syscalls" :
+	       what == KB_WHAT_FAULT   ? "faults" :
+	       what == KB_WHAT_BLOCK   ? "block" : NULL;
 }
 
 static int prepare(struct ended *ended, struct kb_error *err)
 {
-	const struct kb_tasks *tasks = kb_trace_tasks(ended->trace, err);
+	const char *source = source_of(ended->how.what);
+	const struct kb_tasks *tasks;
 
+	if (!source)
+		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "system calls, page faults and block requests take time");
+	tasks = kb_trace_tasks(ended->trace, err);
 	ended->names = tasks ? kb_trace_names(ended->trace, err) : NULL;
 	if (!ended->names)
 		return -ENOMEM;
@@ -144,7 +151,7 @@ static int prepare(struct ended *ended, struct kb_error *err)
 	if (ended->how.what == KB_WHAT_FAULT && !ended->symbolizer)
 		return -ENOMEM;
 	ended->shown.what = ended->how.what;
-	ended->shown.recorded = kb_has_source(kb_trace_barman(ended->trace), source_of(ended->how.what));
+	ended->shown.recorded = kb_has_source(kb_trace_barman(ended->trace), source);
 	kb_name_ids_init(&ended->comms, tasks);
 	return kb_trace_rewind(ended->trace, err) ?:
 	       kb_wanted_init(&ended->wanted, ended->trace, ended->how.filter, err);
