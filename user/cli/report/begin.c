@@ -5,6 +5,7 @@
 
 #include <kbarman/out.h>
 
+#include "analysis/facts/sources.h"
 #include "cli/base/cli.h"
 #include "cli/base/sandbox.h"
 #include "cli/report/print.h"
@@ -35,6 +36,13 @@ int report_take(int made, const struct kb_error *err)
 	if (made)
 		cli_warn("%s", kb_error_text(err));
 	return CLI_OK;
+}
+
+int report_check_wakeups(const struct report *report, bool seen)
+{
+	if (seen || kb_has_source(kb_trace_barman(report->trace), "wake"))
+		return CLI_OK;
+	return cli_fail("%s has no wakeups: record with 'kbarman record --latency'", report->path);
 }
 
 int report_end(const struct report *report, int written, bool damaged)

@@ -414,9 +414,8 @@ static int check_sources(const struct report *report, const struct kb_latency *g
 	const struct kb_barman *barman = kb_trace_barman(report->trace);
 	const uint64_t *whats = got->whats;
 
-	if (report->latency && !kb_has_source(barman, "wake") &&
-	    !whats[KB_WHAT_WAKING] && !whats[KB_WHAT_WAKING_NEW])
-		return cli_fail("%s has no wakeups: record with 'kbarman record --latency'", report->path);
+	if (report->latency && report_check_wakeups(report, whats[KB_WHAT_WAKING] || whats[KB_WHAT_WAKING_NEW]))
+		return CLI_IMPOSSIBLE;
 	if (report->irq && !kb_has_source(barman, "irq") &&
 	    !kb_has_source(barman, "softirq") && !whats[KB_WHAT_IRQ_ENTRY] &&
 	    !whats[KB_WHAT_IPI_ENTRY] && !whats[KB_WHAT_SOFTIRQ_ENTRY])

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/facts/sources.h"
 #include "base/text/json.h"
 #include "cli/base/cli.h"
 #include "cli/report/print.h"
@@ -62,9 +61,8 @@ int report_path(struct report *report, bool json)
 	free(text);
 	if (ret)
 		return ret;
-	if (!path->wakeups && !kb_has_source(kb_trace_barman(report->trace), "wake")) {
-		ret = cli_fail("%s has no wakeups: record with 'kbarman record --latency'", report->path);
-	} else {
+	ret = report_check_wakeups(report, path->wakeups);
+	if (!ret) {
 		if (json)
 			report_put_path(path, report->trace, &(struct kb_json){ .out = report->out });
 		else

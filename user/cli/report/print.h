@@ -55,6 +55,9 @@ int report_begin(struct report *report);
 /* The library has made the report, or not: @made is what it returned. Returns 0 or an exit status. */
 int report_take(int made, const struct kb_error *err);
 
+/* What goes by wakeups needs some: @seen, there are. Returns 0, or an exit status after a message. */
+int report_check_wakeups(const struct report *report, bool seen);
+
 /* The report is written; @written is 0 or a negative errno. Returns an exit status. */
 int report_end(const struct report *report, int written, bool damaged);
 

@@ -5,7 +5,6 @@
 
 #include <kbarman/out.h>
 
-#include "analysis/facts/sources.h"
 #include "base/text/json.h"
 #include "cli/base/cli.h"
 #include "cli/report/print.h"
@@ -80,14 +79,15 @@ static int print(const struct report *report, const struct kb_requests *requests
 		.filter = report->filters.text,
 		.requests = report->request,
 	};
+	int ret = report_check_wakeups(report, requests->wakeups);
 
-	if (!requests->wakeups && !kb_has_source(kb_trace_barman(report->trace), "wake"))
-		return cli_fail("%s has no wakeups: record with 'kbarman record --latency'", report->path);
-	if (!json)
-		return report_end(report, kb_requests_text(requests, report->trace, &how, report->out, NULL),
-				  requests->damaged);
-	put_json(requests, report->trace, report->out);
-	return report_end(report, 0, requests->damaged);
+	if (ret)
+		return ret;
+	if (json)
+		put_json(requests, report->trace, report->out);
+	else
+		ret = kb_requests_text(requests, report->trace, &how, report->out, NULL);
+	return report_end(report, ret, requests->damaged);
 }
 
 int report_requests(struct report *report, bool json)
