@@ -11,8 +11,8 @@
 #include "analysis/facts/capture_names.h"
 #include "analysis/facts/name_ids.h"
 #include "analysis/facts/sources.h"
-#include "analysis/time/histogram.h"
 #include "analysis/time/ended.h"
+#include "analysis/time/histogram.h"
 #include "analysis/trace/parts.h"
 #include "analysis/trace/wanted.h"
 #include "base/options.h"
@@ -44,53 +44,69 @@ static int no_memory(struct kb_error *err)
 	return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 }
 
-/* Fill in the name of @row, and what tells it from other rows of its task beside its number. */
-static void name_row(struct ended *ended, const struct kb_event *event, struct kb_ended_row *row, uint64_t *key)
+/* The function whose instruction wanted the page of @event; NULL: it is no fault. */
+static const struct kb_symbol *symbol_of(struct ended *ended, const struct kb_event *event)
 {
-	const uint64_t *arguments = event->custom_counter.arguments;
 	const struct kb_frame *frames;
 	uint32_t nr;
 
+	if (event->custom_counter.what != KB_WHAT_FAULT)
+		return NULL;
+	nr = kb_symbolizer_frames(ended->symbolizer, event->task_id, event->timestamp,
+				  event->custom_counter.arguments[KB_FAULT_PC], &frames);
+	return &frames[nr - 1].symbol;
+}
+
+/* What tells rows of a task apart, with the function of a fault. */
+static void number_row(struct kb_ended_row *row, const struct kb_event *event)
+{
 	switch (event->custom_counter.what) {
 	case KB_WHAT_SYSCALL:
 		row->number = event->custom_counter.id;
 		row->flags = event->custom_counter.cpu & KB_SYSCALL_COMPAT;
-		row->name = kb_names_call(ended->names, event);
-		*key = row->flags;
 		break;
 	case KB_WHAT_FAULT:
 		row->number = kb_fault_kind(event);
-		nr = kb_symbolizer_frames(ended->symbolizer, event->task_id, event->timestamp,
-					  arguments[KB_FAULT_PC], &frames);
-		row->name = *frames[nr - 1].symbol.name ? frames[nr - 1].symbol.name : NULL;
-		row->image = frames[nr - 1].symbol.image_base;
-		*key = frames[nr - 1].symbol.id;
 		break;
 	default:
-		row->number = (uint32_t)arguments[KB_BLOCK_DEVICE];
+		row->number = (uint32_t)event->custom_counter.arguments[KB_BLOCK_DEVICE];
 		row->flags = event->custom_counter.cpu & KB_BLOCK_OPERATION;
+	}
+}
+
+static void name_row(struct ended *ended, const struct kb_event *event, const struct kb_symbol *symbol,
+		     struct kb_ended_row *row)
+{
+	if (symbol) {
+		row->name = *symbol->name ? symbol->name : NULL;
+		row->image = symbol->image_base;
+	} else if (event->custom_counter.what == KB_WHAT_SYSCALL) {
+		row->name = kb_names_call(ended->names, event);
+	} else {
 		row->name = kb_names_disk(ended->names, row->number);
-		*key = row->flags;
 	}
 }
 
 static struct tally *tally_of(struct ended *ended, const struct kb_event *event)
 {
-	uint32_t task_id = kb_ended_task(event);
+	uint32_t task_id = kb_ended_task(event), before = ended->table.nr;
 	bool known = task_id || event->custom_counter.what != KB_WHAT_BLOCK;
 	const struct kb_name_id *comm = known ? kb_name_ids_find(&ended->comms, task_id, event->timestamp) : NULL;
+	const struct kb_symbol *symbol = symbol_of(ended, event);
 	struct kb_ended_row row = { .task = comm ? comm->name : NULL };
 	struct tally *tally;
 	uint64_t key[2];
-	uint32_t before = ended->table.nr;
 
 	if (known && !comm)
 		return NULL;
-	name_row(ended, event, &row, &key[1]);
+	number_row(&row, event);
 	key[0] = (uint64_t)(comm ? comm->id : NO_TASK) << 32 | row.number;
+	key[1] = symbol ? symbol->id : row.flags;
 	tally = kb_table_get(&ended->table, key);
-	if (tally && ended->table.nr > before)
-		tally->row = row;
+	if (!tally || ended->table.nr == before)
+		return tally;
+	name_row(ended, event, symbol, &row);
+	tally->row = row;
 	return tally;
 }
 
