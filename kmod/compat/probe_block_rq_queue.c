@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Up to 5.10 the tracepoints of requests have the queue as their first argument, and an errno. */
+/* Up to 5.10 the tracepoints of requests that wait have their queue as the first argument. */
 #include <linux/blkdev.h>
 #include <trace/events/block.h>
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * sources/: what the tracepoints of the kernel tell: task switches, idling, wakeups, migrations,
- * interrupts, frequencies, system calls, faults, block requests, tasks that come and go; and the counters between their overflows. Each
- * file is one source (source.h). Samples, mappings and marks have folders of their own.
+ * interrupts, frequencies, system calls, faults, block requests, tasks that come and go; and the
+ * counters between their overflows. Each file is one source (source.h). Samples, mappings and marks
+ * have folders of their own.
  */
 #ifndef KBARMAN_SOURCES_H
 #define KBARMAN_SOURCES_H

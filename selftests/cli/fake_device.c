@@ -723,7 +723,8 @@ static int configure(struct kbarman_configure *config)
 		fake.block = 64;
 	if (config->flags & (KBARMAN_CONFIGURE_CHAIN_SWITCH | KBARMAN_CONFIGURE_OBJECTS))
 		fake.block = 64;
-	if (setting("FAKE_STACKS", 0) || config->sources & (KBARMAN_SOURCE_SYSCALLS | KBARMAN_SOURCE_FAULTS | KBARMAN_SOURCE_BLOCK))
+	if (setting("FAKE_STACKS", 0) ||
+	    config->sources & (KBARMAN_SOURCE_SYSCALLS | KBARMAN_SOURCE_FAULTS | KBARMAN_SOURCE_BLOCK))
 		fake.block = 128;
 	if (!fake.config.watermark)
 		fake.config.watermark = config->ring_bytes / 4;

@@ -104,13 +104,12 @@ struct kb_ended_text_options {
 	size_t size;		/* of this struct, as the caller knows it: sizeof() */
 	const char *capture;	/* as above */
 	const char *filter;
-	double percent_limit;	/* rows below this share of all time in calls are counted only; 0: none */
+	double percent_limit;	/* rows below this share of the sum are counted only; 0: none */
 };
 
 /*
  * Write @ended, which is of @trace, to @out and flush @out, as `kbarman report --syscalls`, `--faults` and
- * `--block` print it.
- * @options may be NULL. Returns what kb_report_text() returns.
+ * `--block` print it. @options may be NULL. Returns what kb_report_text() returns.
  */
 int kb_ended_text(const struct kb_ended *ended, struct kb_trace *trace, const struct kb_ended_text_options *options,
 		  struct kb_out *out, struct kb_error *err);

@@ -33,7 +33,8 @@ static int begin(struct kb_columns *columns, struct kb_error *err)
 	if (!ret && wants_frames(columns->wanted) && !kb_trace_symbolizer(columns->trace, err))
 		ret = err && err->code ? err->code : -ENOMEM;
 	if (!ret && (columns->wanted[KB_TABLE_counters] || columns->wanted[KB_TABLE_syscalls] ||
-		     columns->wanted[KB_TABLE_block] || WANTED_OBJECT(columns, switches) || WANTED_OBJECT(columns, wakeups))) {
+		     columns->wanted[KB_TABLE_block] || WANTED_OBJECT(columns, switches) ||
+		     WANTED_OBJECT(columns, wakeups))) {
 		columns->names = kb_trace_names(columns->trace, err);
 		ret = columns->names ? 0 : -ENOMEM;
 	}

@@ -2,10 +2,10 @@
 /*
  * A capture in Chrome's Trace Event Format, JSON that many viewers read. CPUs are threads of a
  * process 0, with a complete event for each slice. Handlers of interrupts and softirqs are slices of
- * a process of their own, so are system calls and page faults, by task, and requests to block devices. Flow
- * events go from a waker to the one that is woken. Samples, counters
- * and marks are events of the phases for them. Events are written while the capture is read; memory
- * grows only with tasks and their different call chains.
+ * a process of their own, so are system calls and page faults, by task, and requests to block
+ * devices. Flow events go from a waker to the one that is woken. Samples, counters and marks are
+ * events of the phases for them. Events are written while the capture is read; memory grows only with
+ * tasks and their different call chains.
  *
  * Samples are chunks of one profile for each thread, as V8 writes them; Perfetto and Speedscope
  * read these. The samples also refer to "stackFrames".
