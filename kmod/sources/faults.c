@@ -2,7 +2,7 @@
 /*
  * Page faults, each when it ends: as perf's software events tell them, of which each CPU has three. A fault that
  * brings no page has no such end. Its record is written when its task's next fault begins, or when the task
- * exits.
+ * exits. Until then nothing but the registers with which the task entered the kernel tells it from one that goes on.
  *
  * Context of the handlers: the task that faults, preemption off.
  */
@@ -18,6 +18,7 @@
 #include "compat/tracepoint.h"
 #include "here.h"
 #include "ring/record.h"
+#include "sources/object.h"
 #include "sources/sources.h"
 
 /* A fault that is under way. Its task alone writes it, from when the task has put its number here. */
@@ -27,6 +28,7 @@ struct kbarman_fault {
 	u64 begin;
 	u64 address;
 	u64 pc;
+	u64 entry;
 };
 
 #define PLACES	16384
@@ -71,6 +73,28 @@ static u64 faults_pc(const struct kbarman_session *session, struct pt_regs *regs
 	return user_mode(regs) || session->kernel_addresses ? instruction_pointer(regs) : 0;
 }
 
+/* From where, and with what, the current task entered the kernel last: another call or fault has another number. */
+static u64 faults_entry(void)
+{
+	struct pt_regs *regs = task_pt_regs(current);
+	u64 entry = rol64(instruction_pointer(regs), 32) ^ user_stack_pointer(regs);
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		entry = rol64(entry, 7) ^ kbarman_call_argument(regs, i);
+	return entry;
+}
+
+bool kbarman_fault_here(const struct kbarman_session *session, u64 *address)
+{
+	const struct kbarman_fault *place = faults_place(session, current->pid);
+
+	if (!place || READ_ONCE(place->task_id) != current->pid || place->entry != faults_entry())
+		return false;
+	*address = place->address;
+	return true;
+}
+
 static void on_fault_begin(struct perf_event *event, struct perf_sample_data *data, struct pt_regs *regs)
 {
 	struct kbarman_cpu *here = event->overflow_handler_context;
@@ -86,6 +110,7 @@ static void on_fault_begin(struct perf_event *event, struct perf_sample_data *da
 	place->begin = kbarman_clock();
 	place->address = faults_address(data);
 	place->pc = faults_pc(here->session, regs);
+	place->entry = faults_entry();
 }
 
 static void on_fault_end(struct perf_event *event, struct perf_sample_data *data, struct pt_regs *regs)

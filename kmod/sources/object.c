@@ -133,19 +133,20 @@ static u32 lock_holder(void *lock, u8 kind)
 }
 #endif
 
+/* Of what may be in a call or, if @call is -1, in none. */
+static u8 object_call_flags(int call)
+{
+	return call < 0 ? BM_KBARMAN_OBJECT_OUTSIDE : in_compat_syscall() ? BM_KBARMAN_OBJECT_COMPAT : 0;
+}
+
 static struct kbarman_object object_of_lock(const struct kbarman_session *session, u8 flags, int call)
 {
 	unsigned long blocker = kbarman_blocker();
 	u8 kind = BM_KBARMAN_OBJECT_MUTEX + (blocker & BLOCKER_TYPE_MASK);
 	void *lock = (void *)(blocker & ~BLOCKER_TYPE_MASK);
 
-	if (call < 0) {
-		flags |= BM_KBARMAN_OBJECT_OUTSIDE;
-		call = 0;
-	} else if (in_compat_syscall()) {
-		flags |= BM_KBARMAN_OBJECT_COMPAT;
-	}
-	return kbarman_object(kind, flags, call, tells_holder(session) ? lock_holder(lock, kind) : 0,
+	return kbarman_object(kind, flags | object_call_flags(call), max(call, 0),
+			      tells_holder(session) ? lock_holder(lock, kind) : 0,
 			      session->kernel_addresses ? (unsigned long)lock : 0);
 }
 
@@ -156,9 +157,12 @@ struct kbarman_object kbarman_object_here(const struct kbarman_session *session)
 	struct kbarman_object object;
 	int call = kbarman_object_features ? kbarman_call(regs) : -1;
 	unsigned long first;
+	u64 address;
 
 	if (kbarman_blocker())
 		return object_of_lock(session, flags, call);
+	if (kbarman_fault_here(session, &address))
+		return kbarman_object(BM_KBARMAN_OBJECT_FAULT, flags | object_call_flags(call), max(call, 0), 0, address);
 	if (call < 0)
 		return kbarman_object(BM_KBARMAN_OBJECT_NO_CALL, flags, 0, 0, instruction_pointer(regs));
 	first = kbarman_call_argument(regs, 0);

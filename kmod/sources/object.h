@@ -183,6 +183,9 @@ static __always_inline bool kbarman_object_short(const struct kbarman_session *s
 /* Of the current task, for which kbarman_has_object(), in all cases. */
 struct kbarman_object kbarman_object_here(const struct kbarman_session *session);
 
+/* The address of the fault in which the current task is, if @session records faults. False: it is in none. */
+bool kbarman_fault_here(const struct kbarman_session *session, u64 *address);
+
 /*
  * The call in which the current task is, for which kbarman_has_object(), and what the call is about: where
  * kbarman_object_of_call() does not know. False: it is in none. Context: preemption off, in a task or a softirq.

@@ -104,10 +104,12 @@ static void sched_switch_chosen(void *data, bool preempt, struct task_struct *pr
 
 	if (!kbarman_wants(session, next->pid) && !kbarman_wants(session, prev->pid))
 		return;
-	if (session->config.flags & KBARMAN_CONFIGURE_OBJECTS && kbarman_wants(session, prev->pid))
-		sched_switch_object(data, preempt, next, prev_state);
-	else
+	if (!(session->config.flags & KBARMAN_CONFIGURE_OBJECTS) || !kbarman_wants(session, prev->pid))
 		sched_switch_any(data, preempt, next, prev_state);
+	else if (session->config.sources & KBARMAN_SOURCE_FAULTS && sched_has_object(preempt, prev_state))
+		sched_switch_long(data, next, prev_state);
+	else
+		sched_switch_object(data, preempt, next, prev_state);
 }
 
 static const void *sched_iterator(void);
@@ -180,7 +182,7 @@ static unsigned int sched_group(const struct kbarman_session *session)
 {
 	if (session->config.flags & KBARMAN_CONFIGURE_CHAIN_SWITCH)
 		return SCHED_CHAIN;
-	if (session->tasks)
+	if (session->tasks || session->config.sources & KBARMAN_SOURCE_FAULTS)
 		return SCHED_CHOSEN;
 	return session->config.flags & KBARMAN_CONFIGURE_OBJECTS ? SCHED_OBJECT : SCHED_ANY;
 }

@@ -550,13 +550,15 @@ enum bm_kbarman_object_kind {
 	BM_KBARMAN_OBJECT_SEMAPHORE	= 10,
 	BM_KBARMAN_OBJECT_RWSEM_READ	= 11,	/* to read */
 	BM_KBARMAN_OBJECT_RWSEM_WRITE	= 12,
+	BM_KBARMAN_OBJECT_FAULT		= 13,	/* a page fault at address `value`, if faults are recorded,
+						 * in a call or, with BM_KBARMAN_OBJECT_OUTSIDE, in none */
 };
 
 #define BM_KBARMAN_OBJECT_IOWAIT	0x01	/* Linux says that it waits for a disk */
 #define BM_KBARMAN_OBJECT_COMPAT	0x02	/* `call` is a number of the machine's other kind of
 						 * programs: those of 32 bits on a 64-bit kernel */
-#define BM_KBARMAN_OBJECT_OUTSIDE	0x04	/* of a lock of Linux: the task is in no call, and
-						 * `call` is 0 */
+#define BM_KBARMAN_OBJECT_OUTSIDE	0x04	/* of a lock of Linux or a fault: the task is in no
+						 * call, and `call` is 0 */
 
 struct bm_kbarman_object {
 	__u16 call;			/* number of the machine's system call */

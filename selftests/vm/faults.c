@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Page faults: programs whose faults are known. */
+#include <linux/userfaultfd.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -280,6 +283,130 @@ TEST_F(faults, two_sessions_have_the_same_ones)
 	EXPECT_EQ(PAGES, count_at(&its, shared->pages, PAGES));
 	free(its.all);
 	close(other);
+}
+
+/* ---- a task that waits in a fault ---- */
+
+/* A page comes when the test gives it. Between them the thread waits in other ways, and in one call as in that fault. */
+struct waiter {
+	char *pages;
+	int empty[2], zero;
+	pid_t task;		/* 0: it has not begun */
+	bool failed;
+};
+
+static void *touch_and_wait(void *argument)
+{
+	struct waiter *waiter = argument;
+	size_t i;
+	char byte;
+
+	__atomic_store_n(&waiter->task, gettid(), __ATOMIC_RELEASE);
+	for (i = 0; i < PAGES; i++) {
+		char *page = &waiter->pages[i * PAGE];
+
+		if (i % 2)
+			*(volatile char *)page = 1;
+		else if (read(waiter->zero, page, 1) != 1)
+			waiter->failed = true;
+		/* a fault that brings no page, and then a wait in the call of its kind */
+		if (read(waiter->zero, NULL, 1) != -1 || read(waiter->empty[0], &byte, 1) != 1)
+			waiter->failed = true;
+	}
+	return NULL;
+}
+
+static int pages_of_the_test(char *pages)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register region = {
+		.range = { .start = (uintptr_t)pages, .len = PAGES * PAGE },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOSYS)
+		skip_test();
+	return fd < 0 || ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &region) ? -1 : fd;
+}
+
+static bool give_pages(int fd, const struct waiter *waiter)
+{
+	struct uffd_msg message;
+	size_t i;
+
+	for (i = 0; i < PAGES; i++) {
+		struct uffdio_zeropage page = {
+			.range = { .start = (uintptr_t)&waiter->pages[i * PAGE], .len = PAGE } };
+
+		if (read(fd, &message, sizeof(message)) != sizeof(message))
+			return false;
+		wait_until_waiting(waiter->task);
+		if (ioctl(fd, UFFDIO_ZEROPAGE, &page))
+			return false;
+		wait_until_waiting(waiter->task);
+		if (write(waiter->empty[1], "", 1) != 1)
+			return false;
+	}
+	return true;
+}
+
+static size_t switches_in_faults(int fd, const struct waiter *waiter, size_t *others)
+{
+	uint32_t cpu, nr_cpus = query(fd).nr_cpus, from;
+	const struct bm_kbarman_object *object;
+	const union record *r;
+	size_t found = 0;
+
+	for (cpu = 0, *others = 0; cpu < nr_cpus; cpu++) {
+		const void *map = map_cpu(fd, cpu);
+		struct walk walk = walk_begin(map);
+
+		for (from = 0; (r = walk_next(&walk));) {
+			bool in_call;
+
+			if (r->header.record_type != BM_RECORD_TASK_SWITCH)
+				continue;
+			object = walk_object(&walk, r);
+			if (object && from == (uint32_t)waiter->task) {
+				in_call = !(object->flags & BM_KBARMAN_OBJECT_OUTSIDE) && object->call == SYS_read;
+				if (object->kind != BM_KBARMAN_OBJECT_FAULT)
+					++*others;
+				else if (object->value == (uintptr_t)&waiter->pages[found * PAGE] &&
+					 in_call == !(found % 2))
+					found++;
+			}
+			from = r->task_switch.task_id;
+		}
+		munmap((void *)map, query(fd).map_bytes);
+	}
+	return found;
+}
+
+TEST_F(faults, who_waits_in_one_says_at_which_address)
+{
+	struct waiter waiter = { .pages = some_pages(PROT_READ | PROT_WRITE), .zero = open("/dev/zero", O_RDONLY) };
+	int fd = pages_of_the_test(waiter.pages);
+	pthread_t thread;
+	size_t others;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, pipe2(waiter.empty, O_CLOEXEC));
+	pin(0);
+	ASSERT_EQ(0, configure(self->fd, (struct kbarman_configure){
+		.sources = KBARMAN_SOURCE_FAULTS | KBARMAN_SOURCE_SCHED, .ring_bytes = 4 * MIB,
+		.flags = KBARMAN_CONFIGURE_OBJECTS }));
+	ASSERT_EQ(0, start(self->fd));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, touch_and_wait, &waiter));
+	while (!__atomic_load_n(&waiter.task, __ATOMIC_ACQUIRE))
+		usleep(100);
+	ASSERT_TRUE(give_pages(fd, &waiter));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_FALSE(waiter.failed);
+	EXPECT_EQ(PAGES, switches_in_faults(self->fd, &waiter, &others));
+	EXPECT_LE(PAGES, others);
+	close(fd);
 }
 
 TEST_HARNESS_MAIN

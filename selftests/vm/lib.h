@@ -1016,7 +1016,7 @@ static inline size_t judge_object(const void *map, const union record *r, size_t
 		return length;
 	if (!capture_fact(map, "objects") || length < chain + sizeof(*object) ||
 	    r->task_switch.reason != BM_TASK_SWITCH_BLOCKED ||
-	    object->kind < BM_KBARMAN_OBJECT_CALL || object->kind > BM_KBARMAN_OBJECT_RWSEM_WRITE ||
+	    object->kind < BM_KBARMAN_OBJECT_CALL || object->kind > BM_KBARMAN_OBJECT_FAULT ||
 	    object->flags & ~(BM_KBARMAN_OBJECT_IOWAIT | BM_KBARMAN_OBJECT_COMPAT | BM_KBARMAN_OBJECT_OUTSIDE) ||
 	    (object->flags & BM_KBARMAN_OBJECT_OUTSIDE && object->kind < BM_KBARMAN_OBJECT_MUTEX))
 		return 0;

@@ -41,6 +41,7 @@ static const char *const objects[] = {
 	[KB_OBJECT_SEMAPHORE]	= "semaphore",
 	[KB_OBJECT_RWSEM_READ]	= "rwsem_read",
 	[KB_OBJECT_RWSEM_WRITE]	= "rwsem_write",
+	[KB_OBJECT_FAULT]	= "fault",
 };
 
 static const char *const contexts[] = {
