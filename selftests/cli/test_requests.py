@@ -12,7 +12,9 @@ from latency_capture import IRQ, SOFTIRQ, TIMER, Late
 
 MS = 1_000_000
 WEB, OTHER, HOLDER, PEER, HOG = 7, 8, 9, 10, 11
-READ, WRITE, CLOSE = 0, 1, 3
+READ, WRITE, CLOSE, FSYNC = 0, 1, 3, 74
+FILE, FAULT = 3, 13
+IOWAIT, OUTSIDE = 1, 4
 NAMES = {WEB: "web", OTHER: "web", HOLDER: "holder", PEER: "peer", HOG: "hog"}
 
 
@@ -53,12 +55,29 @@ class Server(Late):
             self.switch(0, self.now, WEB)
         return wait
 
-    def disk(self, now):
-        self.switch(0, now, 0, blocked=True, state=2)
+    def disk(self, now, waits_for=None):
+        self.switch(0, now, 0, blocked=True, state=2, waits_for=waits_for)
         self.now = now + 40 * MS
         self.irq_entry(1, self.now, 40)
         self.waking(1, self.now, waker=0, woken=WEB, context=IRQ)
         self.irq_exit(1, self.now, 40)
+        self.switch(0, self.now, WEB)
+
+    def page_in(self, now):
+        self.disk(now, (0, FAULT, OUTSIDE | IOWAIT, 0, 0x602000))
+
+    def fsync(self, now):
+        """Holder, a task of Linux without an object, works for it, and waits for the disk."""
+        self.switch(1, now - MS // 2, HOLDER)
+        self.switch(0, now, 0, blocked=True, state=2, waits_for=(FSYNC, FILE, 0, 8 << 20 | 1, 12))
+        self.switch(1, now + MS, 0, blocked=True, state=2)
+        self.irq_entry(0, now + 21 * MS, 40)
+        self.waking(0, now + 21 * MS, waker=0, woken=HOLDER, context=IRQ)
+        self.irq_exit(0, now + 21 * MS, 40)
+        self.switch(1, now + 21 * MS, HOLDER)
+        self.now = now + 23 * MS
+        self.waking(1, self.now, waker=HOLDER, woken=WEB)
+        self.switch(1, self.now, 0, blocked=True, state=1)
         self.switch(0, self.now, WEB)
 
     def timer(self, now):
@@ -135,6 +154,29 @@ def what_requests_waited_for_is_added_up(tmp):
         ("preempted", True, None, "hog", 1, 60), ("wait", True, None, "TIMER", 1, 50), ("run", True, None, None, 20, 2),
         ("wait", True, None, "disk", 1, 40), ("run", False, "peer", None, 1, 35), ("run", False, "holder", None, 1, 30)], rows
     assert [path["until_ns"] - path["from_ns"] for path, _ in slowest] == [ms * MS for ms in (62, 52, 42, 37, 32)]
+
+
+def links_say_for_what_and_for_whom_they_waited(tmp):
+    server = Server(objects="1", **{f"object.3.12.{8 << 20 | 1}.0": "/srv/log"})
+    server.request(server.page_in)
+    for _ in range(3):
+        server.request(server.fsync)
+    server.put(tmp)
+    _, rows, slowest = ask(tmp, "begin..end")
+    waited = [(row["what"], row.get("task"), row.get("by_name"), row.get("waiter"), row.get("call"), row.get("object"),
+               row.get("object_name"), row.get("iowait"), row["requests"], row["sum_ns"] / MS) for row in rows]
+    assert waited == [
+        ("wait", "holder", "disk", "web", "fsync", "file", "/srv/log", False, 3, 60),
+        ("wait", None, "disk", "web", None, "fault", None, True, 1, 40),
+        ("run", "holder", None, "web", "fsync", "file", "/srv/log", False, 3, 9),
+        ("run", None, None, None, None, None, None, None, 4, 8)], waited
+    fault, = [link for link in slowest[0][1] if link["what"] == "wait"]
+    assert (fault["object_value"], fault["waiter_tid"]) == (0x602000, WEB), fault
+    text = tap.run("report", "--request", "begin..end", cwd=tmp).stdout
+    for part in ("web (7) waited for disk (interrupt), in [in no call] page fault at 0x602000 (disk)\n",
+                 "holder waited for disk (interrupt), web (7) waited in fsync /srv/log\n",
+                 "holder (9) ran, web (7) waited in fsync /srv/log\n", "itself ran\n"):
+        assert part in text, (part, text)
 
 
 def so_many_of_the_slowest_are_shown_as_asked_for(tmp):

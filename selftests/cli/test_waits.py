@@ -260,13 +260,14 @@ def counters_have_columns_on_request(tmp):
 
 # ---- what they were for
 
-CALL, NO_CALL, FILE, DEVICE, PIPE, SOCKET, ANON, FUTEX, MUTEX, _, _, RWSEM_WRITE = range(1, 13)
+CALL, NO_CALL, FILE, DEVICE, PIPE, SOCKET, ANON, FUTEX, MUTEX, _, _, RWSEM_WRITE, FAULT = range(1, 14)
 IOWAIT, COMPAT, OUTSIDE = 1, 2, 4
 FOR = [((0, PIPE, 0, 5, 4711), 1000), ((74, FILE, IOWAIT, 8 << 20 | 1, 12), 3000),
        ((202, FUTEX, 0, 8, 0x7f001000), 2000), ((230, CALL, 0, 1, 0), 500),
        ((0, NO_CALL, IOWAIT, 0, 0x401000), 100), ((7, CALL, COMPAT, 0, 0), 50),
        ((0, 99, 0, 0, 0), 30), (None, 20), ((1, RWSEM_WRITE, 0, 8, 0xffff888001000000), 400),
-       ((0, MUTEX, OUTSIDE, 9, 0), 300)]
+       ((0, MUTEX, OUTSIDE, 9, 0), 300), ((0, FAULT, OUTSIDE | IOWAIT, 0, 0x602000), 90), ((0, FAULT, 0, 0, 0x603000), 80),
+       ((0, FAULT, OUTSIDE | IOWAIT, 0, 0x604000), 70)]
 
 
 def make_objects(directory, repeat=2, **facts):
@@ -299,18 +300,20 @@ def rows_say_what_tasks_waited_for(tmp):
                  ("call", "clock_nanosleep", False, None, None, None, 2, 1000),
                  ("rwsem_write", "write", False, None, 0xffff888001000000, None, 2, 800),
                  ("mutex", None, False, None, None, None, 2, 600),
+                 ("fault", None, True, None, None, None, 4, 320),
                  ("no_call", None, True, None, None, None, 2, 200),
+                 ("fault", "read", False, None, None, None, 2, 160),
                  ("call", None, False, None, None, None, 2, 100),
                  ("other", "read", False, None, None, None, 2, 60),
                  ("none", None, False, None, None, None, 2, 40)], found
-    assert all(row["task"] == "waiter" and row["max_ns"] == row["sum_ns"] // 2 for row in found), found
+    assert all(row["task"] == "waiter" and (row["max_ns"] == row["sum_ns"] // 2 or row["object"] == "fault") for row in found), found
 
 
 def people_read_what_tasks_waited_for(tmp):
     make_objects(tmp)
     text = tap.run("report", "--waits", "--percent-limit", "0", cwd=tmp).stdout
     for part in ("fsync file 8:1 inode 12 (disk)", "futex 0x7f001000 of process 7", "read pipe 4711",
-                 "clock_nanosleep", "[in no call] (disk)", "[another call]",
+                 "clock_nanosleep", "[in no call] (disk)", "[in no call] page fault (disk)", "read page fault\n", "[another call]",
                  "write Linux's rwsem_write 0xffff888001000000", "[in no call] Linux's mutex, the longest held by :9 (9)\n",
                  "# Left out: 2 waits of the kernel's own tasks, 0.000 ms"):
         assert part in text, (part, text)

@@ -25,6 +25,7 @@ static void put_link(struct kb_json *json, struct kb_trace *trace, const struct 
 	kb_json_string(json, "what", kb_link_name(link->kind));
 	put_task(json, trace, link->task_id, link->ticks);
 	report_put_by(json, trace, &link->by, link->ticks);
+	report_put_waiter(json, trace, link);
 	kb_json_i64(json, "at_ns", link->start);
 	kb_json_i64(json, "end_ns", link->end);
 	kb_json_u64(json, "duration_ns", (uint64_t)link->end - (uint64_t)link->start);

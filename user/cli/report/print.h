@@ -72,6 +72,9 @@ struct kb_json;
  */
 void report_put_by(struct kb_json *json, struct kb_trace *trace, const struct kb_origin *by, uint64_t ticks);
 
+/* What was waited for meanwhile, and by whom, as keys of @json. Nothing if that is not known. */
+void report_put_waiter(struct kb_json *json, struct kb_trace *trace, const struct kb_link *link);
+
 /* The lines of JSON of these reports. */
 void report_put_waits(const struct kb_waits *waits, struct kb_trace *trace, struct kb_out *out);
 void report_put_ended(const struct kb_ended *ended, struct kb_out *out);

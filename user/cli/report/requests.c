@@ -63,7 +63,8 @@ static void put_json(const struct kb_requests *requests, struct kb_trace *trace,
 		kb_json_bool(&json, "own", !row->task);
 		if (row->task)
 			kb_json_string(&json, "task", row->task);
-		report_put_by(&json, trace, &row->by, row->ticks);
+		report_put_by(&json, trace, &row->longest.by, row->longest.ticks);
+		report_put_waiter(&json, trace, &row->longest);
 		put_stats(&json, &row->stats);
 		kb_json_end(&json);
 	}

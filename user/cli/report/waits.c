@@ -7,6 +7,25 @@
 #include "cli/base/cli.h"
 #include "cli/report/print.h"
 
+void report_put_waiter(struct kb_json *json, struct kb_trace *trace, const struct kb_link *link)
+{
+	char name[KB_TASK_NAME_BUFFER];
+	const struct kb_waits_row row = kb_link_wait(link, trace, name);
+
+	if (!row.object)
+		return;
+	kb_json_u64(json, "waiter_tid", link->waiter);
+	kb_json_string(json, "waiter", row.task);
+	if (row.call)
+		kb_json_string(json, "call", row.call);
+	kb_json_string(json, "object", kb_object_name(row.object) ?: "other");
+	if (row.value)
+		kb_json_u64(json, "object_value", row.value);
+	if (row.name)
+		kb_json_string(json, "object_name", row.name);
+	kb_json_bool(json, "iowait", row.iowait);
+}
+
 static void put_row(struct kb_json *json, struct kb_trace *trace, const struct kb_waits_row *row)
 {
 	const char *object = kb_object_name(row->object);

@@ -29,6 +29,7 @@
 #define KBARMAN_PATH_H
 
 #include <kbarman/latency.h>
+#include <kbarman/waits.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -69,6 +70,12 @@ struct kb_link {
 	uint64_t ticks;		/* when it ended, for names */
 	int64_t start, end;	/* ns, as kb_barman_ns() */
 	bool in_gap;		/* records are missing in that time: it may have been otherwise */
+	/*
+	 * What was waited for meanwhile, by whom: by the task itself, if it waits and the capture says
+	 * for what; else by the one that waited for this task. kind KB_OBJECT_NONE: not known.
+	 */
+	struct kb_object object;
+	uint32_t waiter;
 };
 
 /* A path. Its links tile the time from `from` to `until`. */
@@ -101,6 +108,13 @@ void kb_path_parse(struct kb_path_options *options, char *text);
 
 /* A word, such as "run" or "queue": the key of the JSON. Never NULL. */
 const char *kb_link_name(enum kb_link_kind kind);
+
+/*
+ * What link->waiter waited for: of the row, the members that say what it was, and `task`, whose name is in
+ * @name. A fault has its address.
+ */
+struct kb_waits_row kb_link_wait(const struct kb_link *link, struct kb_trace *trace,
+				 char name[KB_TASK_NAME_BUFFER]);
 
 /* Free @path, which may be NULL. */
 void kb_path_destroy(const struct kb_path *path);
@@ -150,9 +164,8 @@ struct kb_requests_options {
 struct kb_requests_row {
 	enum kb_link_kind kind;
 	const char *task;		/* whose links they are; NULL: the task of the request */
-	struct kb_origin by;		/* as of a link: of the longest one */
-	uint64_t ticks;			/* when that ended, for names */
 	struct kb_latency_stats stats;	/* of each request that has such links, their sum */
+	struct kb_link longest;		/* of these links */
 };
 
 struct kb_requests {

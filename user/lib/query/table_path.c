@@ -128,6 +128,29 @@ static void put_by(const struct cursor *cursor, struct sqlite3_context *context,
 	}
 }
 
+static void put_wait(const struct cursor *cursor, struct sqlite3_context *context, const struct kb_link *link, int i)
+{
+	char name[KB_TASK_NAME_BUFFER];
+	const struct kb_waits_row row = kb_link_wait(link, cursor->trace, name);
+
+	if (!row.object)
+		return;
+	if (i == QUERY_critical_path_waiter_tid)
+		query_put_u64(context, link->waiter);
+	else if (i == QUERY_critical_path_waiter)
+		query_put_copy(context, row.task, strlen(row.task));
+	else if (i == QUERY_critical_path_call)
+		query_put_text(context, row.call);
+	else if (i == QUERY_critical_path_object)
+		query_put_text(context, kb_object_name(row.object) ?: "other");
+	else if (i == QUERY_critical_path_object_name)
+		query_put_text(context, row.name);
+	else if (i == QUERY_critical_path_iowait)
+		query_put_i64(context, row.iowait);
+	else if (row.value)
+		query_put_u64(context, row.value);
+}
+
 static int column(struct sql_cursor *base, struct sqlite3_context *context, int i)
 {
 	const struct cursor *cursor = (const struct cursor *)base;
@@ -155,6 +178,15 @@ static int column(struct sql_cursor *base, struct sqlite3_context *context, int 
 	case QUERY_critical_path_by_id:
 	case QUERY_critical_path_by_name:
 		put_by(cursor, context, link, i);
+		break;
+	case QUERY_critical_path_waiter_tid:
+	case QUERY_critical_path_waiter:
+	case QUERY_critical_path_call:
+	case QUERY_critical_path_object:
+	case QUERY_critical_path_object_value:
+	case QUERY_critical_path_object_name:
+	case QUERY_critical_path_iowait:
+		put_wait(cursor, context, link, i);
 		break;
 	case QUERY_critical_path_at_ns:
 		query_put_i64(context, link->start);

@@ -8,6 +8,8 @@
 #ifndef KB_LIB_ANALYSIS_LATENCY_CHAINS_H
 #define KB_LIB_ANALYSIS_LATENCY_CHAINS_H
 
+#include <string.h>
+
 #include <kbarman/path.h>
 
 #define KB_CHAIN_NONE	UINT32_MAX	/* no link: the chain begins */
@@ -32,7 +34,8 @@ static inline bool kb_link_goes_on(const struct kb_link *link, const struct kb_l
 {
 	return link->end == next->start && link->kind == next->kind &&
 	       link->task_id == next->task_id && link->by.kind == next->by.kind &&
-	       link->by.id == next->by.id && link->by.behind == next->by.behind;
+	       link->by.id == next->by.id && link->by.behind == next->by.behind &&
+	       link->waiter == next->waiter && memcmp(&link->object, &next->object, sizeof(next->object)) == 0;
 }
 
 /*

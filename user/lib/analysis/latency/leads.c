@@ -42,6 +42,8 @@ static int add_link(struct kb_leads *leads, struct kb_lead *task, const struct k
 		.ticks = walk->event.timestamp,
 		.start = task->since,
 		.end = walk->ns,
+		.object = kind == KB_LINK_WAIT || kind == KB_LINK_UNKNOWN ? task->object : (struct kb_object){ 0 },
+		.waiter = (uint32_t)task->key,
 	};
 	uint32_t head;
 
@@ -119,6 +121,7 @@ static int leaves(struct kb_leads *leads, const struct kb_walk *walk)
 
 	if (!task || add_run(leads, task, walk))
 		return -ENOMEM;
+	task->object = walk->event.task_switch.object;
 	if (walk->event.task_switch.reason == KB_SWITCH_BLOCKED) {
 		task->state = is_death(leads, &walk->event) ? KB_LEAD_DEAD : KB_LEAD_BLOCKED;
 	} else {
@@ -169,6 +172,7 @@ static int look_through(struct kb_leads *leads, struct kb_lead *task, const stru
 	const struct kb_link link = {
 		.kind = KB_LINK_UNSEEN, .task_id = (uint32_t)waker->key, .by.kind = KB_TILE_UNKNOWN,
 		.ticks = waker->ran_ticks, .start = task->since, .end = waker->since,
+		.object = task->object, .waiter = (uint32_t)task->key,
 	};
 	uint32_t head;
 
@@ -305,6 +309,8 @@ struct part {
 	uint32_t task_id;	/* whose it is, for what it does not have */
 	uint64_t ticks;
 	int64_t from, until;	/* what is left of it */
+	struct kb_object object;	/* for which ... */
+	uint32_t waiter;	/* ... waited meanwhile, for this chain */
 };
 
 /* The way back through chains, and what it has led through: links from the last one on. */
@@ -320,20 +326,25 @@ struct back {
 static int push(struct back *back, uint32_t at, const struct kb_link *link, int64_t from,
 		int64_t until)
 {
+	const struct part *outer;
+
 	if (!KB_ARRAY_ROOM(back->parts, back->room_parts, (size_t)back->nr_parts + 1))
 		return -ENOMEM;
+	outer = back->nr_parts && !link->object.kind ? &back->parts[back->nr_parts - 1] : NULL;
 	back->parts[back->nr_parts++] = (struct part){
 		.at = at,
 		.task_id = link->task_id,
 		.ticks = link->ticks,
 		.from = from,
 		.until = until,
+		.object = outer ? outer->object : link->object,
+		.waiter = outer ? outer->waiter : link->waiter,
 	};
 	return 0;
 }
 
-/* Links that are alike are joined. */
-static int put(struct back *back, const struct kb_link *link, int64_t from, int64_t until)
+/* @link of @part. Links that are alike are joined. */
+static int put(struct back *back, const struct part *part, const struct kb_link *link, int64_t from, int64_t until)
 {
 	struct kb_link *last = back->nr ? &back->links[back->nr - 1] : NULL;
 	struct kb_link next = *link;
@@ -342,6 +353,10 @@ static int put(struct back *back, const struct kb_link *link, int64_t from, int6
 		return 0;
 	next.start = from;
 	next.end = until;
+	if (!next.object.kind) {
+		next.object = part->object;
+		next.waiter = part->waiter;
+	}
 	if (last && kb_link_goes_on(&next, last)) {
 		last->start = from;
 		return 0;
@@ -362,7 +377,7 @@ static int put_unseen(struct back *back, const struct part *part, int64_t from)
 		.by.kind = KB_TILE_UNKNOWN,
 	};
 
-	return put(back, &unseen, from, part->until);
+	return put(back, part, &unseen, from, part->until);
 }
 
 /* One step back, in the last part. */
@@ -390,7 +405,7 @@ static int step_back(struct back *back, bool whole)
 	part->until = from;
 	if (ret)
 		return ret;
-	return through == KB_CHAIN_NONE ? put(back, link, from, until) :
+	return through == KB_CHAIN_NONE ? put(back, part, link, from, until) :
 					  push(back, through, link, from, until);
 }
 

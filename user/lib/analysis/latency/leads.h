@@ -40,6 +40,7 @@ struct kb_lead {
 	int64_t first;		/* ns: its first record */
 	int64_t ran;		/* ns: the end of its last run so far */
 	uint64_t ran_ticks;	/* the same */
+	struct kb_object object;	/* of its last wait */
 };
 
 struct kb_leads {

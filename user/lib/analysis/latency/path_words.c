@@ -6,6 +6,7 @@
 
 #include <kbarman/path.h>
 
+#include "analysis/latency/waited.h"
 #include "base/array.h"
 
 void kb_path_parse(struct kb_path_options *options, char *text)
@@ -35,4 +36,13 @@ const char *kb_link_name(enum kb_link_kind kind)
 	};
 
 	return (unsigned int)kind < ARRAY_SIZE(names) ? names[kind] : "unknown";
+}
+
+struct kb_waits_row kb_link_wait(const struct kb_link *link, struct kb_trace *trace,
+				 char name[KB_TASK_NAME_BUFFER])
+{
+	struct kb_waits_row row = kb_waited(trace, &link->object, link->waiter, link->ticks);
+
+	row.task = kb_tasks_name(kb_trace_tasks(trace, NULL), link->waiter, link->ticks, name);
+	return row;
 }

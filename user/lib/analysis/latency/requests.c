@@ -35,11 +35,10 @@ struct worker {
 };
 
 struct sum {
-	uint64_t key[2];	/* kind of link and number of the task's name; what woke */
+	uint64_t key[3];	/* kind of link and number of the task's name; what woke; what was waited for */
 	uint64_t request;	/* of which `ns' is: its number */
 	uint64_t ns;
-	uint64_t longest, ticks;	/* of one link, ns; when it ended */
-	struct kb_origin by;	/* of that link */
+	struct kb_link longest;
 	struct kb_histogram times;
 };
 
@@ -68,19 +67,31 @@ static int no_memory(struct kb_error *err)
 
 /* ---- a request ---- */
 
+/* What was waited for, by kind and call, and whether the request's task or another one did. */
+static uint64_t waited_key(const struct kb_path *path, const struct kb_link *link)
+{
+	return !link->object.kind ? 0 : (uint64_t)link->object.call << 32 | (uint64_t)link->object.kind << 16 |
+	       (uint64_t)link->object.flags << 8 | (link->waiter == link->task_id) << 1 |
+	       (link->waiter == path->task_id);
+}
+
+static uint64_t length(const struct kb_link *link)
+{
+	return (uint64_t)link->end - (uint64_t)link->start;
+}
+
 static int add_links(struct requests *requests, const struct kb_path *path)
 {
 	uint64_t number = requests->durations.count;
 
 	for (uint64_t i = 0; i < path->nr; i++) {
 		const struct kb_link *link = &path->links[i];
-		uint64_t ns = (uint64_t)link->end - (uint64_t)link->start;
 		const struct kb_origin waker = kb_link_waker(link);
 		bool own = link->task_id == path->task_id;
 		const struct kb_name_id *comm = own ? NULL :
 			kb_name_ids_find(&requests->comms, link->task_id, link->ticks);
-		uint64_t key[2] = { (uint64_t)link->kind << 32 | (comm ? comm->id : OWN),
-				    kb_origin_key(&waker) };
+		uint64_t key[3] = { (uint64_t)link->kind << 32 | (comm ? comm->id : OWN),
+				    kb_origin_key(&waker), waited_key(path, link) };
 		struct sum *sum = own || comm ? kb_table_get(&requests->sums, key) : NULL;
 
 		if (!sum)
@@ -91,12 +102,9 @@ static int add_links(struct requests *requests, const struct kb_path *path)
 			sum->request = number;
 			sum->ns = 0;
 		}
-		sum->ns += ns;
-		if (ns <= sum->longest)
-			continue;
-		sum->longest = ns;
-		sum->by = link->by;
-		sum->ticks = link->ticks;
+		sum->ns += length(link);
+		if (length(link) > length(&sum->longest))
+			sum->longest = *link;
 	}
 	return 0;
 }
@@ -270,7 +278,7 @@ static int read_all(struct requests *requests, struct kb_error *err)
 static int compare(const void *left, const void *right)
 {
 	const struct kb_requests_row *a = left, *b = right;
-	uint64_t by_a = kb_origin_key(&a->by), by_b = kb_origin_key(&b->by);
+	uint64_t by_a = kb_origin_key(&a->longest.by), by_b = kb_origin_key(&b->longest.by);
 	int order;
 
 	if (a->stats.sum_ns != b->stats.sum_ns)
@@ -297,8 +305,7 @@ static int finish_rows(struct requests *requests)
 		requests->rows[shown->nr++] = (struct kb_requests_row){
 			.kind = (enum kb_link_kind)(sum->key[0] >> 32),
 			.task = name == OWN ? NULL : kb_name_ids_name(&requests->comms, name),
-			.by = sum->by,
-			.ticks = sum->ticks,
+			.longest = sum->longest,
 			.stats = kb_histogram_stats(&sum->times),
 		};
 	}
@@ -413,7 +420,7 @@ int kb_requests_create(const struct kb_requests **out, struct kb_trace *trace,
 	requests->trace = trace;
 	kb_table_init(&requests->opened, sizeof(struct open), 2);
 	kb_table_init(&requests->workers, sizeof(struct worker), 1);
-	kb_table_init(&requests->sums, sizeof(struct sum), 2);
+	kb_table_init(&requests->sums, sizeof(struct sum), 3);
 	ret = take_options(requests, options, err) ?: prepare(requests, err) ?: read_all(requests, err) ?:
 	      finish(requests, err);
 	if (ret) {

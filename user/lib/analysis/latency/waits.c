@@ -11,6 +11,7 @@
 #include <kbarman/waits.h>
 
 #include "analysis/facts/name_ids.h"
+#include "analysis/latency/waited.h"
 #include "analysis/time/histogram.h"
 #include "analysis/time/sched.h"
 #include "analysis/time/waker.h"
@@ -18,7 +19,6 @@
 #include "analysis/trace/wanted.h"
 #include "base/options.h"
 #include "base/table.h"
-#include "format/call_names.h"
 
 #define KEY_WORDS	3
 #define OBJECTS_MAX	65536U		/* then one row for all others of a task and kind */
@@ -73,12 +73,6 @@ static bool is_lock(uint8_t object)
 	return object >= KB_OBJECT_FUTEX && object <= KB_OBJECT_RWSEM_WRITE;
 }
 
-/* Whether the number of the object says which one it is. */
-static bool has_identity(uint8_t object)
-{
-	return object >= KB_OBJECT_FILE && object <= KB_OBJECT_RWSEM_WRITE;
-}
-
 static int note_holder(struct waits *waits, const struct kb_event *event, uint32_t task_id)
 {
 	uint32_t tid = kb_names_object_id(waits->names, event, task_id);
@@ -92,30 +86,6 @@ static int note_holder(struct waits *waits, const struct kb_event *event, uint32
 	return 0;
 }
 
-static struct kb_waits_row make_row(struct waits *waits, const struct kb_event *event, uint32_t task_id,
-				    const char *task)
-{
-	struct kb_waits_row row = {
-		.task = task,
-		.object = event->task_switch.object.kind,
-		.iowait = event->task_switch.object.kind && event->task_switch.object.flags & KB_OBJECT_IOWAIT,
-		.outside = kb_object_is_outside(&event->task_switch.object),
-		.call = kb_names_call(waits->names, event),
-		.name = kb_names_object(waits->names, event, task_id),
-	};
-	struct kb_task_hit hit;
-
-	if (has_identity(row.object))
-		row.value = event->task_switch.object.value;
-	if (is_file(row.object))
-		row.device = event->task_switch.object.id;
-	if (row.object == KB_OBJECT_FUTEX) {
-		kb_tasks_find(waits->comms.tasks, task_id, event->timestamp, &hit);
-		row.pid = hit.tgid;
-	}
-	return row;
-}
-
 /* The task of @slice begins to wait. */
 static int begin_wait(struct waits *waits, const struct kb_event *event, const struct kb_slice *slice)
 {
@@ -126,7 +96,10 @@ static int begin_wait(struct waits *waits, const struct kb_event *event, const s
 
 	if (!comm)
 		return -ENOMEM;
-	row = make_row(waits, event, slice->task_id, comm->name);
+	row = kb_waited(waits->trace, &event->task_switch.object, slice->task_id, event->timestamp);
+	row.task = comm->name;
+	if (!kb_waited_has_identity(row.object))
+		row.value = 0;
 	waits->shown.has_objects |= row.object != KB_OBJECT_NONE;
 	key[0] = (uint64_t)comm->id << 32 | (is_file(row.object) ? row.device : row.pid);
 	key[1] = row.object | (uint64_t)row.iowait << 8 | (uint64_t)row.outside << 9 |

@@ -3,6 +3,8 @@
 #ifndef KB_LIB_EXPORT_TEXT_LATENCY_PUT_H
 #define KB_LIB_EXPORT_TEXT_LATENCY_PUT_H
 
+#include <kbarman/waits.h>
+
 #include "export/text/report_put.h"
 
 struct latency_text {
@@ -20,6 +22,9 @@ static inline double latency_us(uint64_t ns)
 /* The name of @origin, and what it is unless it is a task: "NET_RX (softirq)". */
 void latency_put_origin(const struct latency_text *text, const struct kb_origin *origin,
 			uint64_t ticks);
+
+/* What @row waited for, with the name of the call: "fsync file 8:1 inode 12 (disk)". */
+void latency_put_waited(const struct latency_text *text, const struct kb_waits_row *row);
 
 /* Whether a row with that part of @whole is not below the limit. */
 bool latency_is_shown(const struct latency_text *text, uint64_t part, uint64_t whole);

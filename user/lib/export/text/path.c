@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "analysis/latency/chains.h"
+#include "analysis/latency/waited.h"
 #include "analysis/time/origin.h"
+#include "base/array.h"
 #include "base/percent.h"
 #include "base/table.h"
 #include "export/text/path_put.h"
@@ -16,10 +18,28 @@
 
 /* All links of one kind, task and origin. */
 struct sum {
-	uint64_t key[2];
+	uint64_t key[4];
 	uint64_t ns, links;
 	const struct kb_link *link;	/* the longest one, the first of these */
 };
+
+/* What was waited for meanwhile. */
+static void put_wait(const struct latency_text *text, const struct kb_link *link)
+{
+	const struct kb_origin waiter = { .kind = KB_TILE_TASK, .id = link->waiter };
+	char name[KB_TASK_NAME_BUFFER];
+	const struct kb_waits_row row = kb_link_wait(link, text->trace, name);
+
+	if (!row.object)
+		return;
+	text_printf(&text->put, ", ");
+	if (link->waiter != link->task_id) {
+		latency_put_origin(text, &waiter, link->ticks);
+		text_printf(&text->put, " waited ");
+	}
+	text_printf(&text->put, "in ");
+	latency_put_waited(text, &row);
+}
 
 void path_put_what(const struct latency_text *text, const struct kb_link *link, uint64_t links)
 {
@@ -39,6 +59,7 @@ void path_put_what(const struct latency_text *text, const struct kb_link *link, 
 		text_printf(&text->put, links == 1 ? " behind " : ", longest behind ");
 		latency_put_origin(text, &link->by, link->ticks);
 	}
+	put_wait(text, link);
 	if (link->in_gap)
 		text_printf(&text->put, " (records are missing in that time)");
 }
@@ -61,14 +82,27 @@ static int compare(const void *left, const void *right)
 
 	if (a->ns != b->ns)
 		return a->ns > b->ns ? -1 : 1;
-	if (a->key[0] != b->key[0])
-		return a->key[0] > b->key[0] ? 1 : -1;
-	return (a->key[1] > b->key[1]) - (a->key[1] < b->key[1]);
+	for (unsigned int i = 0; i < ARRAY_SIZE(a->key); i++)
+		if (a->key[i] != b->key[i])
+			return a->key[i] > b->key[i] ? 1 : -1;
+	return 0;
 }
 
 static uint64_t length(const struct kb_link *link)
 {
 	return (uint64_t)link->end - (uint64_t)link->start;
+}
+
+/* What was waited for, which one only of what has an identity. */
+static void put_waited_key(const struct kb_link *link, uint64_t key[2])
+{
+	const struct kb_object *object = &link->object;
+
+	if (!object->kind)
+		return;
+	key[0] = (uint64_t)link->waiter << 32 | (uint64_t)object->call << 16 | (uint64_t)object->kind << 8 |
+		 object->flags;
+	key[1] = kb_waited_has_identity(object->kind) ? object->value : 0;
 }
 
 /* What the path consists of: who, whatever was in front of them in queues. */
@@ -79,10 +113,12 @@ static int sum_up(struct kb_table *sums, const struct kb_path *path)
 	for (i = 0; i < path->nr; i++) {
 		const struct kb_link *link = &path->links[i];
 		const struct kb_origin waker = kb_link_waker(link);
-		uint64_t key[2] = { (uint64_t)link->kind << 32 | link->task_id,
+		uint64_t key[4] = { (uint64_t)link->kind << 32 | link->task_id,
 				    kb_origin_key(&waker) };
-		struct sum *sum = kb_table_get(sums, key);
+		struct sum *sum;
 
+		put_waited_key(link, key + 2);
+		sum = kb_table_get(sums, key);
 		if (!sum)
 			return -ENOMEM;
 		sum->ns += length(link);
@@ -99,7 +135,7 @@ int path_put_sums(const struct latency_text *text, const struct kb_path *path, u
 	int ret;
 	uint32_t i;
 
-	kb_table_init(&sums, sizeof(struct sum), 2);
+	kb_table_init(&sums, sizeof(struct sum), 4);
 	ret = sum_up(&sums, path);
 	if (!ret && sums.nr)
 		qsort(sums.rows, sums.nr, sizeof(struct sum), compare);

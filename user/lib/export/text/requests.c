@@ -37,8 +37,9 @@ static void put_head(const struct latency_text *text, const struct kb_requests *
 static void put_row(const struct latency_text *text, const struct kb_requests_row *row,
 		    uint64_t all)
 {
-	const struct kb_link link = { .kind = row->kind, .by = row->by, .ticks = row->ticks };
+	struct kb_link link = row->longest;
 
+	link.in_gap = false;
 	text_printf(&text->put, "%13.6f", text_ms(row->stats.sum_ns));
 	text_put_share(&text->put, row->stats.sum_ns, all, 7);
 	text_printf(&text->put, "  %8" PRIu64 "  %12.6f  %12.6f  %12.6f  ", row->stats.count,

@@ -52,7 +52,24 @@ static void put_number(const struct latency_text *text, const struct kb_waits_ro
 		if (row->value)
 			text_printf(&text->put, " 0x%" PRIx64, row->value);
 		break;
+	case KB_OBJECT_FAULT:
+		text_printf(&text->put, " page fault");
+		if (row->value)
+			text_printf(&text->put, " at 0x%" PRIx64, row->value);
+		break;
 	}
+}
+
+void latency_put_waited(const struct latency_text *text, const struct kb_waits_row *row)
+{
+	text_printf(&text->put, "%s", row->call ?: row->outside ? "[in no call]" :
+		    row->object ? "[another call]" : "[unknown]");
+	if (row->name)
+		put_name(text, row);
+	else
+		put_number(text, row);
+	if (row->iowait)
+		text_printf(&text->put, " (disk)");
 }
 
 /* Of the longest wait. */
@@ -75,14 +92,8 @@ static void put_object(const struct latency_text *text, const struct kb_waits_ro
 		text_printf(&text->put, "  [all others: %s]\n", kb_object_name(row->object) ?: "unknown");
 		return;
 	}
-	text_printf(&text->put, "  %s", row->call ?: row->outside ? "[in no call]" :
-		    row->object ? "[another call]" : "[unknown]");
-	if (row->name)
-		put_name(text, row);
-	else
-		put_number(text, row);
-	if (row->iowait)
-		text_printf(&text->put, " (disk)");
+	text_printf(&text->put, "  ");
+	latency_put_waited(text, row);
 	put_others(text, row);
 	text_printf(&text->put, "\n");
 }
