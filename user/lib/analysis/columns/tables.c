@@ -25,7 +25,7 @@ static const char *const what_words[] = {
 static const char *const mark_words[] = { "string", "bookmark", "channel", "group", "other" };
 static const char *const object_words[] = {
 	"none", "call", "no_call", "file", "device", "pipe", "socket", "anon", "futex", "mutex",
-	"semaphore", "rwsem_read", "rwsem_write", "other",
+	"semaphore", "rwsem_read", "rwsem_write", "fault", "other",
 };
 static const char *const handler_words[] = { "irq", "ipi", "softirq" };
 static const char *const series_words[] = { "other", "delta", "incident", "absolute" };

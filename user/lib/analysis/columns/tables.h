@@ -54,7 +54,7 @@ enum kb_column_table_index {
 #define KB_WORDS_WHAT		17
 #define KB_WORDS_CONTEXT	4
 #define KB_WORDS_MARK		4
-#define KB_WORDS_OBJECT		13
+#define KB_WORDS_OBJECT		14
 #define KB_WORDS_SERIES		4
 #define KB_WORDS_REASON		5
 #define KB_WORD_DETAIL		6	/* behind the numbers of enum kb_event_type */
