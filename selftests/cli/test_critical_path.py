@@ -143,6 +143,40 @@ def priority_inversion_shows_who_ran_instead(tmp):
         ("run", "first", 56, 60, None)]
 
 
+def a_task_whose_cpu_idles_though_it_could_run_is_throttled(tmp):
+    """Its group is out of time: twice the CPU idles at once, and once after another task."""
+    capture = new()
+    capture.switch(0, 0, FIRST)
+    capture.switch(0, 10 * MS, 0)
+    capture.switch(0, 30 * MS, FIRST)
+    capture.switch(0, 40 * MS, SECOND)
+    capture.switch(0, 42 * MS, 0, blocked=True, state=1)
+    capture.switch(0, 50 * MS, FIRST)
+    capture.switch(0, 60 * MS, SECOND)
+    capture.switch(0, 66 * MS, 0, blocked=True, state=1)
+    capture.switch(0, 70 * MS, FIRST)
+    capture.switch(0, 80 * MS, 0, blocked=True, state=16)
+    save(capture, tmp)
+    assert path(tmp, "first")[1] == [
+        ("run", "first", 0, 10, None), ("throttled", "first", 10, 30, None), ("run", "first", 30, 40, None),
+        ("throttled", "first", 40, 50, None), ("run", "first", 50, 60, None), ("preempted", "first", 60, 70, "second"),
+        ("run", "first", 70, 80, None)]
+    text = tap.run("report", "--critical-path", "first", cwd=tmp).stdout
+    assert "first (7) throttled: could have run, and its CPU idled\n" in text, text
+
+
+def a_task_that_another_cpu_takes_is_not_throttled(tmp):
+    """That one idled, but the task was in the queue of the first CPU, which was busy."""
+    capture = new(cores=2)
+    capture.switch(0, 0, FIRST)
+    capture.switch(1, 0, 0)
+    capture.switch(0, 10 * MS, HOG)
+    capture.switch(1, 30 * MS, FIRST)
+    capture.switch(1, 40 * MS, 0, blocked=True, state=16)
+    save(capture, tmp)
+    assert [what for what, *_ in path(tmp, "first")[1]] == ["run", "preempted", "run"]
+
+
 def a_timer_ends_a_wait_of_the_task_itself(tmp):
     capture = new(cores=1)
     capture.switch(0, 0, FIRST)
@@ -287,6 +321,8 @@ class Model:
         self.what = dict.fromkeys(self.tasks, "unknown")   # it does now; unknown: it is blocked
         self.since = dict.fromkeys(self.tasks, 0)
         self.runs = list(self.tasks)[:3]
+        self.idle = {core: [] for core in range(3)}        # since, until
+        self.left = {}                                     # the core of a task that was preempted, and whether it idled then
         for core, task in enumerate(self.runs):
             self.capture.switch(core, 0, task)
             self.what[task] = "run"
@@ -295,7 +331,8 @@ class Model:
             self.random.choice([self.switch, self.wake])(self.random.randrange(3))
         self.end = self.now
         for task in self.tasks:
-            self.ends(task, self.what[task])
+            what = self.what[task]
+            self.ends(task, "throttled" if what == "preempted" and self.throttled(task) else what)
 
     def ends(self, task, what, then="", waker=0):
         self.did[task].append((self.since[task], self.now, what, waker))
@@ -304,13 +341,24 @@ class Model:
     def switch(self, core):
         ready = [task for task in self.tasks if self.what[task] in ("queue", "preempted")]
         old, new = self.runs[core], self.random.choice([*ready, 0])
-        blocked = not new or self.random.random() < 0.6
+        blocked = self.random.random() < 0.6
         if old:
             self.ends(old, "run", "unknown" if blocked else "preempted")
+            self.left[old] = core, not new
+        else:
+            self.idle[core][-1][1] = self.now
+        if not new:
+            self.idle[core].append([self.now, self.now])
         if new:
-            self.ends(new, self.what[new], "run")
+            self.ends(new, "throttled" if self.what[new] == "preempted" and self.throttled(new, core) else self.what[new], "run")
         self.capture.switch(core, self.now, new, blocked=blocked, state=int(blocked))
         self.runs[core] = new
+
+    def throttled(self, task, core=None):
+        left, idled = self.left[task]
+        begin = self.since[task]
+        idle = sum(max(until - max(since, begin), 0) for since, until in self.idle[left])
+        return idled or (left == core and idle > (self.now - begin) // 2)
 
     def wake(self, core):
         asleep = [task for task in self.tasks if self.what[task] == "unknown"]

@@ -59,6 +59,8 @@ enum kb_link_kind {
 	KB_LINK_WAIT,		/* it was blocked, until `by`, which is no task, woke it */
 	KB_LINK_UNKNOWN,	/* it was blocked, and no record says who woke it */
 	KB_LINK_UNSEEN,		/* no record of it is known from that time */
+	KB_LINK_THROTTLED,	/* it could have run, and its CPU idled: its control group or the real-time
+				 * tasks had used up their time */
 };
 
 /* A piece of the path. */

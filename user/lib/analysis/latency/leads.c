@@ -127,8 +127,24 @@ static int leaves(struct kb_leads *leads, const struct kb_walk *walk)
 	} else {
 		task->state = KB_LEAD_PREEMPTED;
 		task->woken_early = false;
+		task->idled = !walk->event.task_id;
+		task->core = walk->event.core;
 	}
 	return 0;
+}
+
+/*
+ * Whether @task, which was preempted, was in no queue of a CPU: the one that it left went idle instead of it, or did
+ * little else until it ran there again.
+ */
+static bool was_throttled(const struct kb_leads *leads, const struct kb_lead *task, const struct kb_walk *walk)
+{
+	uint64_t parts[KB_PARTS] = { 0 };
+
+	if (task->idled || task->core != walk->event.core || walk->ns <= task->since)
+		return task->idled;
+	kb_history_split(leads->history, task->core, task->since, walk->ns, parts);
+	return parts[KB_PART_AWAKE] + parts[KB_PART_HALT] > ((uint64_t)walk->ns - (uint64_t)task->since) / 2;
 }
 
 static int runs(struct kb_leads *leads, const struct kb_walk *walk)
@@ -140,7 +156,9 @@ static int runs(struct kb_leads *leads, const struct kb_walk *walk)
 	if (!task)
 		return -ENOMEM;
 	ran = most_ran(leads, task, walk);
-	if (task->state == KB_LEAD_PREEMPTED)
+	if (task->state == KB_LEAD_PREEMPTED && was_throttled(leads, task, walk))
+		ret = add_link(leads, task, walk, KB_LINK_THROTTLED, NULL);
+	else if (task->state == KB_LEAD_PREEMPTED)
 		ret = add_link(leads, task, walk, KB_LINK_PREEMPTED, &ran);
 	else if (task->state == KB_LEAD_WOKEN || task->woken_early)
 		ret = add_link(leads, task, walk, KB_LINK_QUEUE, &ran);
@@ -295,7 +313,7 @@ int kb_leads_extend(struct kb_leads *leads, struct kb_lead *lead, const struct k
 	case KB_LEAD_WOKEN:
 		return add_link(leads, lead, walk, KB_LINK_QUEUE, NULL);
 	case KB_LEAD_PREEMPTED:
-		return add_link(leads, lead, walk, KB_LINK_PREEMPTED, NULL);
+		return add_link(leads, lead, walk, lead->idled ? KB_LINK_THROTTLED : KB_LINK_PREEMPTED, NULL);
 	default:
 		return add_link(leads, lead, walk, KB_LINK_UNKNOWN, NULL);
 	}

@@ -34,6 +34,8 @@ struct kb_lead {
 	uint64_t key;		/* the task id */
 	uint8_t state;		/* enum kb_lead_state */
 	bool woken_early;	/* while it ran */
+	bool idled;		/* it was preempted, and its CPU went idle */
+	uint32_t core;		/* on which it ran last */
 	uint32_t head;		/* of its chain, up to `since` */
 	uint32_t before;	/* of the one that it had when it ran last, if it took another */
 	int64_t since;		/* ns */

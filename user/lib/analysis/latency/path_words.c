@@ -33,6 +33,7 @@ const char *kb_link_name(enum kb_link_kind kind)
 		[KB_LINK_RUN] = "run",			[KB_LINK_QUEUE] = "queue",
 		[KB_LINK_PREEMPTED] = "preempted",	[KB_LINK_WAIT] = "wait",
 		[KB_LINK_UNKNOWN] = "unknown",		[KB_LINK_UNSEEN] = "unseen",
+		[KB_LINK_THROTTLED] = "throttled",
 	};
 
 	return (unsigned int)kind < ARRAY_SIZE(names) ? names[kind] : "unknown";

@@ -50,6 +50,7 @@ void path_put_what(const struct latency_text *text, const struct kb_link *link, 
 		[KB_LINK_WAIT] = "waited for ",
 		[KB_LINK_UNKNOWN] = "waited, and no record says for what",
 		[KB_LINK_UNSEEN] = "has no record of that time",
+		[KB_LINK_THROTTLED] = "throttled: could have run, and its CPU idled",
 	};
 
 	text_printf(&text->put, "%s", whats[link->kind]);
