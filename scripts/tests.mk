@@ -99,7 +99,7 @@ guest: guest-module user $(GUEST)/kbarman $(GUEST)/kbarman-push $(GUEST)/truth $
 	$(GUEST)/test_trigger_device.sh $(GUEST)/outliers \
 	$(GUEST)/test_examples_device.sh $(GUEST)/examples.txt \
 	$(GUEST)/device_test.sh $(GUEST)/device_record.sh $(GUEST)/device_parts.sh \
-	guest-states $(GUEST)/idler	## build module, tool and tests for a VM, under build/guest/
+	guest-states $(GUEST)/idler $(GUEST)/causes	## build module, tool and tests for a VM, under build/guest/
 
 .PHONY: guest-module
 guest-module:
@@ -110,7 +110,7 @@ guest-module:
 		{ cat $(GUEST)/module.log >&2; exit 1; }; \
 	mkdir -p $(GUEST)/kselftest/kbarman; \
 	. scripts/kernels.sh; \
-	for other in minix overlay; do \
+	for other in minix overlay virtio_blk; do \
 		file=$$(find "$$MODROOT/lib/modules/$$KREL" -name "$$other.ko*" | head -n 1); \
 		[ -z "$$file" ] || kernel_module "$$file" >$(GUEST)/kselftest/kbarman/$$other.ko; \
 	done
@@ -224,9 +224,9 @@ $(GUEST)/threads: selftests/vm/threads.c
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -static $< -o $@
 
-$(GUEST)/keeper $(GUEST)/peers: $(GUEST)/%: selftests/vm/%.c
+$(GUEST)/keeper $(GUEST)/peers $(GUEST)/causes: $(GUEST)/%: selftests/vm/%.c
 	@mkdir -p $(@D)
-	$(USER_CC) $(TEST_CFLAGS) -static $< -o $@
+	$(USER_CC) $(TEST_CFLAGS) -pthread -static $< -o $@
 
 # Programs of all kernels of an architecture: they need nothing but Linux. Debug kernels are slow.
 VM_PROGRAMS	= build/selftests/vm/$(MACH)$(SLOWNESS:%=-slow%)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Usage: sh guest.sh [module | records | idle | sums | devices | some_devices | services |
-#		     some_services | examples | without | lockdown]...
+# Usage: sh guest.sh [module | records | idle | sums | causes | devices | some_devices |
+#		     services | some_services | examples | without | lockdown]...
 #
 # What a VM does in a test run, in one boot: the kselftests of the module ($PROGRAMS of them; all by
 # default), then the tool on the real thing (recordings for the host, and the tests of selftests/cli
@@ -210,6 +210,34 @@ sums() {
 	mkdir -p results
 	cd results || exit 1
 	program sums sums_of_times
+	cd "$here" || exit 1
+}
+
+# Of the time of a period of 400 ms it has 20.
+limited_cgroup() {
+	mkdir -p /run/cgroup && mount -t cgroup2 none /run/cgroup && echo +cpu >/run/cgroup/cgroup.subtree_control &&
+		mkdir /run/cgroup/limited && echo threaded >/run/cgroup/limited/cgroup.type &&
+		echo 20000 400000 >/run/cgroup/limited/cpu.max
+}
+
+record_causes() {
+	if [ -e ../kselftest/kbarman/virtio_blk.ko ]; then insmod ../kselftest/kbarman/virtio_blk.ko || return 1; fi
+	limited_cgroup && ../kbarman record -a --latency --sources faults,syscalls -o causes.cap -- \
+		../causes /dev/vda /run/cgroup/limited >causes.out
+}
+
+slow_requests() {
+	promise records_requests_whose_causes_are_known record_causes
+	echo "1..$count"
+	return "$failed"
+}
+
+# For a machine whose disk takes long.
+causes() {
+	[ -e /dev/kbarman ] || insmod kbarman.ko
+	mkdir -p results
+	cd results || exit 1
+	program causes slow_requests
 	cd "$here" || exit 1
 }
 
