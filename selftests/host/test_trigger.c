@@ -65,6 +65,7 @@ static void test_expressions(void)
 	tap_ok(is("offcpu:db*>1s", KB_TRIGGER_OFF_CPU, "db*", S), "time_off_a_cpu");
 	tap_ok(is("wait:futex*>5ms", KB_TRIGGER_WAIT, "futex*", 5 * MS), "a_wait_in_a_call");
 	tap_ok(is("syscall:f*sync>20ms", KB_TRIGGER_SYSCALL, "f*sync", 20 * MS), "a_call_that_takes_long");
+	tap_ok(is("block:vd*>10ms", KB_TRIGGER_BLOCK, "vd*", 10 * MS), "a_request_that_takes_long");
 	tap_ok(is("mark:a > b", KB_TRIGGER_MARK, "a > b", 0), "a_mark_is_all_of_its_text");
 	trigger = parsed("counter:cycles>1.5M/s");
 	tap_ok(trigger.is_rate && trigger.scale > 1499999 && trigger.scale < 1500001,
@@ -111,6 +112,7 @@ static void test_bad_expressions(void)
 		{ "offcpu>1s", "has no name", "offcpu:NAME>1s", "off_cpu_needs_a_name" },
 		{ "wait>1s", "has no name", "wait:futex>5ms", "a_wait_is_for_something" },
 		{ "syscall>1s", "has no name", "syscall:fsync>20ms", "a_call_has_a_name" },
+		{ "block>1s", "has no name", "block:vda>10ms", "a_disk_has_a_name" },
 		{ "counter:x", "has no limit", "counter:NAME>1M/s", "a_counter_needs_a_limit" },
 		{ "counter>1M/s", "has no name", "counter:NAME>1M/s", "a_counter_needs_a_name" },
 		{ "counter:x>M/s", "no number", "counter:NAME>1M/s", "a_rate_needs_a_number" },
@@ -175,6 +177,8 @@ static void test_sources(void)
 	tap_ok(kb_triggers_need_objects(triggers), "waits_need_objects");
 	must(kb_triggers_add(triggers, "syscall:fsync>1ms", NULL), "a trigger");
 	tap_ok(kb_triggers_sources(triggers) & KBARMAN_SOURCE_SYSCALLS, "calls_need_theirs");
+	must(kb_triggers_add(triggers, "block:vda>1ms", NULL), "a trigger");
+	tap_ok(kb_triggers_sources(triggers) & KBARMAN_SOURCE_BLOCK, "requests_need_theirs");
 	kb_triggers_destroy(triggers);
 }
 
@@ -543,6 +547,43 @@ static void test_calls(void)
 	kb_trace_close(trace);
 }
 
+/* A read of task 1, or of an unknown one if @task is 0. */
+static void add_request(struct made *made, uint32_t disk, uint32_t task, uint64_t begin, uint64_t end)
+{
+	const uint64_t arguments[KB_SYSCALL_ARGUMENTS] = { [KB_BLOCK_DEVICE] = disk, [KB_BLOCK_BYTES] = 4096 };
+
+	add(made, (struct kb_event){ .type = KB_EVENT_CUSTOM_COUNTER, .core = 0, .timestamp = end, .task_id = 2,
+		.custom_counter = { .counter = 1, .value = 1, .what = KB_WHAT_BLOCK, .id = task, .begin = begin,
+				    .arguments = arguments } });
+}
+
+static void test_requests(void)
+{
+	enum { VDA = 254 << 20, VDB = VDA + 16 };
+	struct kb_fired fired[3];
+	struct kb_trace *trace;
+	struct made made;
+	char key[32];
+
+	begin(&made);
+	snprintf(key, sizeof(key), "disk.%u", VDA);
+	must(kb_barman_writer_fact(made.writer, key, "vda"), "a fact");
+	add_switch(&made, 0, 0, 1, false);
+	add_request(&made, VDA, 1, MS, 31 * MS);
+	add_request(&made, VDA, 1, 40 * MS, 45 * MS);
+	add_request(&made, VDA, 0, 50 * MS, 70 * MS);
+	add_request(&made, VDA, 1, 0, 80 * MS);
+	add_request(&made, VDB, 1, 81 * MS, 99 * MS);
+	trace = finish(&made);
+	tap_is(detect(trace, "block:vda>10ms", NULL, 0, fired, 3), 2, "requests_to_that_disk_that_took_longer");
+	tap_is_string(fired[0].reason, "read of vda took 30 ms, for 'a' (1)", "for_whom");
+	tap_ok(fired[0].ns == 31 * (int64_t)MS && fired[0].task_id == 1, "the_moment_is_its_end");
+	tap_is_string(fired[1].reason, "read of vda took 20 ms", "for_nobody_who_is_known");
+	tap_is(detect(trace, "block:*>1ms", NULL, 0, fired, 3), 4, "requests_to_any_disk");
+	tap_is(detect(trace, "block:254:16>1ms", NULL, 0, fired, 3), 1, "a_disk_without_a_name_has_its_numbers");
+	kb_trace_close(trace);
+}
+
 /* ---- moments ---- */
 
 static struct kb_fired at(uint64_t ms)
@@ -629,6 +670,7 @@ int main(void)
 	test_tasks_that_ended();
 	test_waits_for();
 	test_calls();
+	test_requests();
 	test_moments();
 	test_pressure();
 	kb_trace_close(trace);

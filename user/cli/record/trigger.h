@@ -22,8 +22,9 @@ enum {
 	{ OPTION_TRIGGER, "trigger", "EXPRESSION", \
 	  "keep the newest records, and write a capture into the folder of -o\n" \
 	  "each time this happens: latency>5ms, wakeup:NAME>5ms, irq>1ms,\n" \
-	  "offcpu:NAME>1s, wait:futex>5ms, syscall:fsync>20ms, counter:NAME>1M/s,\n" \
-	  "mark:TEXT, psi:cpu>10%, signal:USR1; may be given several times" }, \
+	  "offcpu:NAME>1s, wait:futex>5ms, syscall:fsync>20ms, block:vda>10ms,\n" \
+	  "counter:NAME>1M/s, mark:TEXT, psi:cpu>10%, signal:USR1; may be given\n" \
+	  "several times" }, \
 	{ OPTION_BEFORE, "before", "TIME", \
 	  "with --trigger: begin a capture so long before the moment (default 2s;\n" \
 	  "all: with the oldest record)" }, \

@@ -13,6 +13,7 @@
  *	wait:NAME>5ms		a task waited longer in this system call, or for such an object: futex,
  *				file, pipe, socket, mutex, ...
  *	syscall:NAME>20ms	this system call took longer
+ *	block:NAME>10ms		a request to this disk took longer
  *	counter:NAME>1M/s	a counter of the PMU or a series of values grew faster, on all CPUs
  *				together, in a tenth of a second
  *	counter:NAME>80		a series of values has such a value
@@ -70,14 +71,15 @@ enum kb_trigger_kind {
 	KB_TRIGGER_SIGNAL,
 	KB_TRIGGER_WAIT,
 	KB_TRIGGER_SYSCALL,
+	KB_TRIGGER_BLOCK,
 };
 
 /* An expression. It belongs to its kb_triggers. */
 struct kb_trigger {
 	enum kb_trigger_kind kind;
 	const char *text;	/* as it was given */
-	const char *name;	/* of a task, an interrupt, a system call or object, a counter, a
-				 * mark, a file of /proc/pressure; NULL: any */
+	const char *name;	/* of a task, an interrupt, a system call or object, a disk, a counter,
+				 * a mark, a file of /proc/pressure; NULL: any */
 	uint64_t limit;		/* psi: us in window_us; counter: see `scale`; others: ns */
 	double scale;		/* counter: the limit as a number; per second if is_rate */
 	bool is_rate;

@@ -76,9 +76,10 @@ struct kb_detector {
 	struct kb_wakeups *wakeups;
 	const struct kb_walk *walk;	/* the record that is fed */
 	struct counting *countings;	/* of each expression */
-	bool any_counter;
+	bool any_counter, any_disk;
 	uint64_t shortest_off;		/* ns: the smallest limit of times off a CPU; 0: there is none */
 	const char *machine;		/* of which system calls have their numbers; NULL: not known */
+	const struct kb_names *disks;	/* NULL: no expression is about them */
 
 	struct own own[OWN_MAX];
 	uint32_t nr_own;		/* so far */
@@ -344,32 +345,52 @@ static void take_tile(struct kb_detector *detector, const struct kb_tile *tile)
 	}
 }
 
-/* ---- system calls ---- */
+/* ---- what took time ---- */
 
-static void take_syscall(struct kb_detector *detector)
+static void take_ended(struct kb_detector *detector, enum kb_trigger_kind kind, const char *name)
 {
 	const struct kb_event *event = &detector->walk->event;
 	uint64_t ns = kb_ended_ns(kb_trace_barman(detector->trace), event);
-	const char *call = kb_call_name(detector->machine, event->custom_counter.cpu & KB_SYSCALL_COMPAT,
-					event->custom_counter.id);
+	uint32_t task_id = kb_ended_task(event);
 	char buffer[KB_TASK_NAME_BUFFER];
 	struct found *found;
+	const char *task;
 
-	if (!call || is_own(detector, event->task_id))
+	if (!name || (task_id && is_own(detector, task_id)))
 		return;
 	for (uint32_t i = 0; i < kb_triggers_nr(detector->triggers); i++) {
 		const struct kb_trigger *trigger = kb_triggers_get(detector->triggers, i);
 
-		if (trigger->kind != KB_TRIGGER_SYSCALL || ns <= trigger->limit ||
-		    !kb_pattern_matches(trigger->name, call, strlen(call)))
+		if (trigger->kind != kind || ns <= trigger->limit ||
+		    !kb_pattern_matches(trigger->name, name, strlen(name)))
 			continue;
 		found = add(detector, trigger);
 		if (!found)
 			continue;
 		found->fired.measured = ns;
-		kb_reason_syscall(&found->fired, call,
-				  task_name(detector, event->task_id, event->timestamp, buffer));
+		found->fired.task_id = task_id;
+		task = task_name(detector, task_id, event->timestamp, buffer);
+		if (kind == KB_TRIGGER_SYSCALL)
+			kb_reason_syscall(&found->fired, name, task);
+		else
+			kb_reason_block(&found->fired, event->custom_counter.cpu & KB_BLOCK_OPERATION, name,
+					task_id ? task : NULL);
 	}
+}
+
+static void take_value_of(struct kb_detector *detector)
+{
+	const struct kb_event *event = &detector->walk->event;
+	char text[KB_DISK_TEXT];
+
+	if (event->custom_counter.what == KB_WHAT_SYSCALL)
+		take_ended(detector, KB_TRIGGER_SYSCALL,
+			   kb_call_name(detector->machine, event->custom_counter.cpu & KB_SYSCALL_COMPAT,
+					event->custom_counter.id));
+	else if (event->custom_counter.what == KB_WHAT_BLOCK && detector->disks)
+		take_ended(detector, KB_TRIGGER_BLOCK,
+			   kb_disk_name(detector->disks,
+					(uint32_t)event->custom_counter.arguments[KB_BLOCK_DEVICE], text));
 }
 
 /* ---- counters ---- */
@@ -651,8 +672,8 @@ int kb_detector_feed(struct kb_detector *detector, const struct kb_walk *walk)
 		take_counters(detector);
 	if (walk->event.type == KB_EVENT_ANNOTATION)
 		take_mark(detector);
-	if (walk->event.type == KB_EVENT_CUSTOM_COUNTER && walk->event.custom_counter.what == KB_WHAT_SYSCALL)
-		take_syscall(detector);
+	if (walk->event.type == KB_EVENT_CUSTOM_COUNTER)
+		take_value_of(detector);
 	return 0;
 }
 
@@ -702,6 +723,7 @@ static void look_at_triggers(struct kb_detector *detector)
 		const struct kb_trigger *trigger = kb_triggers_get(detector->triggers, i);
 
 		detector->any_counter |= trigger->kind == KB_TRIGGER_COUNTER;
+		detector->any_disk |= trigger->kind == KB_TRIGGER_BLOCK;
 		if ((trigger->kind == KB_TRIGGER_OFF_CPU || trigger->kind == KB_TRIGGER_WAIT) &&
 		    (!detector->shortest_off || trigger->limit < detector->shortest_off))
 			detector->shortest_off = trigger->limit;
@@ -724,6 +746,9 @@ static int create_parts(struct kb_detector *detector, struct kb_error *err)
 	if (ret)
 		return ret;
 	if (!kb_trace_timeline(detector->trace, err))
+		return -ENOMEM;
+	detector->disks = detector->any_disk ? kb_trace_names(detector->trace, err) : NULL;
+	if (detector->any_disk && !detector->disks)
 		return -ENOMEM;
 	ret = kb_tiles_create(&detector->tiles, detector->trace, err);
 	parts.tiles = detector->tiles;

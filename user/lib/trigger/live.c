@@ -13,6 +13,7 @@
 #include "analysis/facts/losses_read.h"
 #include "analysis/trace/parts.h"
 #include "format/barman/inside.h"
+#include "record/recorder/disk_table.h"
 #include "record/recorder/irq_table.h"
 #include "trigger/live.h"
 #include "trigger/live_tasks.h"
@@ -45,20 +46,30 @@ static void copy_part(struct kb_live *live, const struct kb_mapped *m, const voi
 	memcpy(place(live, m, part), part, bytes);
 }
 
-static int add_irq(void *context, uint32_t irq, const char *names)
+/* "kbarman.@what.@number=@text": a fact that the recorder writes at its end. */
+static int add_fact(struct kb_live *live, const char *what, uint32_t number, const char *text)
 {
-	struct kb_live *live = context;
 	struct bm_protocol_header_start *header = (void *)live->copy;
 	char *strings = (char *)(header + 1);
 	uint32_t used = header->string_table_length;
 	size_t room = header->config_constants.max_string_table_length - used;
-	int length = snprintf(strings + used, room, "kbarman.irq.%u=%s", irq, names);
+	int length = snprintf(strings + used, room, "kbarman.%s.%u=%s", what, number, text);
 
 	if (length > 0 && (size_t)length < room)
 		header->string_table_length = used + (uint32_t)length + 1;
 	else if (room)
 		strings[used] = '\0';
 	return 0;
+}
+
+static int add_irq(void *context, uint32_t irq, const char *names)
+{
+	return add_fact(context, "irq", irq, names);
+}
+
+static int add_disk(void *context, uint32_t device, const char *name)
+{
+	return add_fact(context, "disk", device, name);
 }
 
 /* Rows of tasks and mappings stay out: they come and go. */
@@ -80,6 +91,7 @@ static void copy_header(struct kb_live *live)
 		copy_part(live, m, m->series, config->num_custom_counters * sizeof(*m->series));
 	}
 	kb_irq_table_read(NULL, add_irq, live);	/* without names they have numbers */
+	kb_disk_table_read(NULL, add_disk, live);
 }
 
 static int open_header(struct kb_live *live, struct kb_error *err)

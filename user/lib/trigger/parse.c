@@ -33,6 +33,7 @@ static const struct kind kinds[] = {
 	[KB_TRIGGER_OFF_CPU]	= { "offcpu", true, true, "offcpu:NAME>1s" },
 	[KB_TRIGGER_WAIT]	= { "wait", true, true, "wait:futex>5ms, wait:fsync>20ms or wait:pipe>1s" },
 	[KB_TRIGGER_SYSCALL]	= { "syscall", true, true, "syscall:fsync>20ms" },
+	[KB_TRIGGER_BLOCK]	= { "block", true, true, "block:vda>10ms" },
 	[KB_TRIGGER_COUNTER]	= { "counter", true, true,
 				    "counter:NAME>1M/s, or counter:NAME>80 for a series of values" },
 	[KB_TRIGGER_MARK]	= { "mark", true, false, "mark:TEXT" },
@@ -175,7 +176,7 @@ static int find_kind(struct kb_trigger *trigger, size_t length, struct kb_error 
 	}
 	return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "the trigger '%s' begins with an unknown word: "
 			    "write one like latency>5ms, wakeup>5ms, irq>1ms, offcpu:NAME>1s, "
-			    "wait:futex>5ms, syscall:fsync>20ms, counter:NAME>1M/s, mark:TEXT, psi:cpu>10%% "
+			    "wait:futex>5ms, syscall:fsync>20ms, block:vda>10ms, counter:NAME>1M/s, mark:TEXT, psi:cpu>10%% "
 			    "or signal:USR1",
 			    trigger->text);
 }

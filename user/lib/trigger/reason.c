@@ -89,6 +89,18 @@ void kb_reason_syscall(struct kb_fired *fired, const char *call, const char *tas
 	    fired->task_id);
 }
 
+void kb_reason_block(struct kb_fired *fired, uint8_t operation, const char *disk, const char *task)
+{
+	const char *what = kb_block_operation_name(operation) ?: "a request";
+	char text[TIME_TEXT];
+
+	time_text(fired->measured, text);
+	if (task)
+		set(fired, "%s of %s took %s, for '%s' (%" PRIu32 ")", what, disk, text, task, fired->task_id);
+	else
+		set(fired, "%s of %s took %s", what, disk, text);
+}
+
 void kb_reason_rate(struct kb_fired *fired, const char *name, double rate)
 {
 	set(fired, "the counter '%s' grew by %.4g a second", name, rate);

@@ -20,6 +20,9 @@ void kb_reason_irq(struct kb_fired *fired, const struct kb_tile *tile, const cha
 		   const char *task);
 /* @call took that long, in @task. */
 void kb_reason_syscall(struct kb_fired *fired, const char *call, const char *task);
+
+/* @task: of fired->task_id, which gave the request to Linux's queue; NULL: that is not known. */
+void kb_reason_block(struct kb_fired *fired, uint8_t operation, const char *disk, const char *task);
 void kb_reason_rate(struct kb_fired *fired, const char *name, double rate);
 void kb_reason_value(struct kb_fired *fired, const char *name, double value);
 void kb_reason_mark(struct kb_fired *fired, const struct kb_event *event, const char *task);

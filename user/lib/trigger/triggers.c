@@ -80,6 +80,9 @@ uint32_t kb_triggers_sources(const struct kb_triggers *triggers)
 		case KB_TRIGGER_SYSCALL:
 			sources |= KBARMAN_SOURCE_SYSCALLS;
 			break;
+		case KB_TRIGGER_BLOCK:
+			sources |= KBARMAN_SOURCE_BLOCK;
+			break;
 		case KB_TRIGGER_MARK:
 			sources |= KBARMAN_SOURCE_MARKS;
 			break;
