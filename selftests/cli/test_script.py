@@ -200,7 +200,7 @@ SOURCES = [
     ("freq", "power:cpu_idle_miss: cpu_id=1 state=2 type=above"),
     ("freq", "power:cpu_idle_miss: cpu_id=1 state=1 type=below"),
     ("syscalls", "raw_syscalls:sys_exit: read(0x3, 0x7ffd12345678, 0x1000) = 4096 (0.700 us)"),
-    ("syscalls", "raw_syscalls:sys_exit: openat(0xffffffffffffff9c, 0x0, 0x100000000) = -2"),
+    ("syscalls", "raw_syscalls:sys_exit: openat(0xffffffffffffff9c, 0x0, 0x100000000) = -2 ENOENT"),
     ("syscalls", "raw_syscalls:sys_exit: syscall_3(0x0, 0x0, 0x0) = 0 (0.000 us)"),	# of 32 bits
     ("syscalls", f"raw_syscalls:sys_exit: syscall_99999(0x0, 0x0, 0x0) = {-2**63} (0.001 us)"),
     ("faults", "kbarman:fault: minor address=0x7ffd12345678 ip=0x401000 user (0.500 us)"),

@@ -7,6 +7,7 @@
 #include <kbarman/losses.h>
 
 #include "analysis/time/ended.h"
+#include "base/array.h"
 #include "cli/script/script.h"
 
 static bool has(const struct script *script, unsigned int field)
@@ -484,6 +485,26 @@ static void put_length(struct script *script, const struct kb_event *event)
 	line_string(&script->line, text);
 }
 
+/* The name of the error that a call returned; NULL: it returned none, or this C library has no name for it. */
+static const char *error_name(int64_t result)
+{
+	/* What programs do not see: the call begins again, or a signal ends it. Source: include/linux/errno.h. */
+	static const char *const restarts[] = {
+		"ERESTARTSYS", "ERESTARTNOINTR", "ERESTARTNOHAND", "ENOIOCTLCMD", "ERESTART_RESTARTBLOCK",
+	};
+
+	if (result >= 0 || result < -4095)
+		return NULL;
+	if (-result >= 512 && -result < 512 + (int64_t)ARRAY_SIZE(restarts))
+		return restarts[-result - 512];
+#if defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 32)
+	return strerrorname_np((int)-result);
+#endif
+#endif
+	return NULL;
+}
+
 /* As of a program that is traced: read(0x3, 0x7ffd0000, 0x1000) = 4096 (0.700 us). */
 static void put_syscall(struct script *script, const struct kb_event *event)
 {
@@ -504,6 +525,10 @@ static void put_syscall(struct script *script, const struct kb_event *event)
 	}
 	snprintf(text, sizeof(text), ") = %" PRId64, event->custom_counter.result);
 	line_string(line, text);
+	if (error_name(event->custom_counter.result)) {
+		line_string(line, " ");
+		line_string(line, error_name(event->custom_counter.result));
+	}
 	put_length(script, event);
 }
 
