@@ -51,10 +51,7 @@ static void put_row(struct kb_json *json, const struct kb_ended_row *row, enum k
 	kb_json_u64(json, words[what].count, row->count);
 	kb_json_u64(json, "errors", row->errors);
 	kb_json_u64(json, "unbegun", row->count - row->stats.count);
-	kb_json_u64(json, "sum_ns", row->stats.sum_ns);
-	kb_json_u64(json, "median_ns", row->stats.median_ns);
-	kb_json_u64(json, "p99_ns", row->stats.p99_ns);
-	kb_json_u64(json, "max_ns", row->stats.max_ns);
+	report_put_stats(json, &row->stats);
 	kb_json_end(json);
 }
 

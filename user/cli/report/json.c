@@ -362,6 +362,14 @@ void report_put_by(struct kb_json *json, struct kb_trace *trace, const struct kb
 		kb_json_string(json, "by_call", kb_origin_call(trace, by));
 }
 
+void report_put_stats(struct kb_json *json, const struct kb_latency_stats *stats)
+{
+	kb_json_u64(json, "sum_ns", stats->sum_ns);
+	kb_json_u64(json, "median_ns", stats->median_ns);
+	kb_json_u64(json, "p99_ns", stats->p99_ns);
+	kb_json_u64(json, "max_ns", stats->max_ns);
+}
+
 /* One of the longest waits, with its call chain, innermost function first. */
 static void put_wait(const struct report *report, struct kb_json *json,
 		     const struct kb_wait *wait)

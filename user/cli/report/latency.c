@@ -31,10 +31,7 @@ static void put_fact(struct latency *latency, const char *key)
 static void put_stats(struct kb_json *json, const struct kb_latency_stats *stats)
 {
 	kb_json_u64(json, "waits", stats->count);
-	kb_json_u64(json, "sum_ns", stats->sum_ns);
-	kb_json_u64(json, "median_ns", stats->median_ns);
-	kb_json_u64(json, "p99_ns", stats->p99_ns);
-	kb_json_u64(json, "max_ns", stats->max_ns);
+	report_put_stats(json, stats);
 }
 
 static void put_parts(struct kb_json *json, const uint64_t parts[KB_PARTS])

@@ -75,6 +75,9 @@ void report_put_by(struct kb_json *json, struct kb_trace *trace, const struct kb
 /* What was waited for meanwhile, and by whom, as keys of @json. Nothing if that is not known. */
 void report_put_waiter(struct kb_json *json, struct kb_trace *trace, const struct kb_link *link);
 
+/* The times of @stats as keys of @json. */
+void report_put_stats(struct kb_json *json, const struct kb_latency_stats *stats);
+
 /* The lines of JSON of these reports. */
 void report_put_waits(const struct kb_waits *waits, struct kb_trace *trace, struct kb_out *out);
 void report_put_ended(const struct kb_ended *ended, struct kb_out *out);

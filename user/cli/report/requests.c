@@ -40,10 +40,7 @@ int report_choose_requests(struct report *report)
 static void put_stats(struct kb_json *json, const struct kb_latency_stats *stats)
 {
 	kb_json_u64(json, "requests", stats->count);
-	kb_json_u64(json, "sum_ns", stats->sum_ns);
-	kb_json_u64(json, "median_ns", stats->median_ns);
-	kb_json_u64(json, "p99_ns", stats->p99_ns);
-	kb_json_u64(json, "max_ns", stats->max_ns);
+	report_put_stats(json, stats);
 }
 
 static void put_json(const struct kb_requests *requests, struct kb_trace *trace, struct kb_out *out)

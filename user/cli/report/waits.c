@@ -52,10 +52,7 @@ static void put_row(struct kb_json *json, struct kb_trace *trace, const struct k
 	}
 	report_put_by(json, trace, &row->waker, row->woken);
 	kb_json_u64(json, "waits", row->stats.count);
-	kb_json_u64(json, "sum_ns", row->stats.sum_ns);
-	kb_json_u64(json, "median_ns", row->stats.median_ns);
-	kb_json_u64(json, "p99_ns", row->stats.p99_ns);
-	kb_json_u64(json, "max_ns", row->stats.max_ns);
+	report_put_stats(json, &row->stats);
 	kb_json_end(json);
 }
 
