@@ -156,12 +156,17 @@ def what_requests_waited_for_is_added_up(tmp):
     assert [path["until_ns"] - path["from_ns"] for path, _ in slowest] == [ms * MS for ms in (62, 52, 42, 37, 32)]
 
 
-def links_say_for_what_and_for_whom_they_waited(tmp):
+def full(directory):
+    """A capture whose report has all keys."""
     server = Server(objects="1", **{f"object.3.12.{8 << 20 | 1}.0": "/srv/log"})
     server.request(server.page_in)
     for _ in range(3):
         server.request(server.fsync)
-    server.put(tmp)
+    server.put(directory)
+
+
+def links_say_for_what_and_for_whom_they_waited(tmp):
+    full(tmp)
     _, rows, slowest = ask(tmp, "begin..end")
     waited = [(row["what"], row.get("task"), row.get("by_name"), row.get("waiter"), row.get("call"), row.get("object"),
                row.get("object_name"), row.get("iowait"), row["requests"], row["sum_ns"] / MS) for row in rows]
@@ -357,11 +362,6 @@ def a_capture_without_wakeups_has_no_paths(tmp):
     server.put(tmp)
     done = tap.run("report", "--request", "begin..end", cwd=tmp)
     assert done.returncode == 2 and "kbarman.cap has no wakeups: record with 'kbarman record --latency'" in done.stderr, done
-
-
-def full(directory):
-    """A capture whose report has all keys."""
-    make(directory)
 
 
 if __name__ == "__main__":
