@@ -169,6 +169,32 @@ static void internet(void)
 	}
 }
 
+/* Files of that number have no descriptor, so each takes a look at all of them. */
+static void a_socket_beside(unsigned int files)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	socklen_t length = sizeof(address);
+	int fd = bound(AF_INET, SOCK_STREAM, (struct sockaddr *)&address, &length);
+	struct kb_proc_object *objects = calloc(files + 1, sizeof(*objects));
+	struct kb_proc_object *last = &objects[files];
+	const uint32_t self = (uint32_t)getpid();
+	int64_t took = kb_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	*last = object_of(KB_OBJECT_SOCKET, fd);
+	kb_proc_objects_name(last, 1, &self, 1, LONG);
+	took = kb_clock_ns(CLOCK_THREAD_CPUTIME_ID) - took;
+	last->name[0] = '\0';
+	for (unsigned int i = 0; i < files; i++)
+		objects[i] = (struct kb_proc_object){ .kind = KB_OBJECT_FILE, .task = self };
+	kb_proc_objects_name(objects, files + 1, &self, 1, 20 * took);
+	tap_ok(*last->name, "files_leave_time_for_sockets");
+	free(objects);
+	close(fd);
+}
+
 static int bound_to(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -282,6 +308,7 @@ int main(void)
 	files();
 	devices_and_others();
 	internet();
+	a_socket_beside(10000);
 	unix_sockets();
 	pipes();
 	rmdir(folder);

@@ -324,10 +324,14 @@ static void name_pipes(struct look *look, const uint32_t *processes, unsigned in
 bool kb_proc_objects_name(struct kb_proc_object *objects, unsigned int nr, const uint32_t *processes,
 			  unsigned int nr_processes, int64_t ns)
 {
-	int64_t until = kb_clock_ns(CLOCK_THREAD_CPUTIME_ID) + ns;
-	struct look look = { .objects = objects, .nr = nr, .until = until };
-	bool pipes = false;
+	int64_t began = kb_clock_ns(CLOCK_THREAD_CPUTIME_ID), until = began + ns;
+	struct look look = { .objects = objects, .nr = nr, .until = began + ns / 2 };
+	bool pipes = false, is_late_for_sockets;
 
+	/* One reading has all of them. Files are looked for one by one, and many leave no time. */
+	name_sockets(&look);
+	is_late_for_sockets = is_late(&look);
+	look.until = until;
 	for (unsigned int i = 0; i < nr; i++) {
 		struct look one = { .objects = &objects[i], .nr = 1, .until = until };
 		uint8_t kind = objects[i].kind;
@@ -336,8 +340,7 @@ bool kb_proc_objects_name(struct kb_proc_object *objects, unsigned int nr, const
 		if (kind == KB_OBJECT_FILE || kind == KB_OBJECT_DEVICE || kind == KB_OBJECT_ANON)
 			each_descriptor(&one, objects[i].task, kind == KB_OBJECT_ANON ? take_anon : take_path);
 	}
-	name_sockets(&look);
 	if (pipes)
 		name_pipes(&look, processes, nr_processes);
-	return !is_late(&look);
+	return !is_late_for_sockets && !is_late(&look);
 }
