@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tap
-from latency_capture import IRQ, TIMER, SOFTIRQ, Late
+from latency_capture import IRQ, NET_RX, TASK, TIMER, SOFTIRQ, Late
 
 MS = 1_000_000
 FIRST, SECOND, THIRD, HOG = 7, 8, 9, 10
@@ -79,14 +79,18 @@ def a_chain_of_pipes_leads_through_all_writers(tmp):
     assert path(tmp, str(THIRD)) == (head, links)
 
 
-def peers(tmp, name, softirq=3):
-    """First sends to second over a connection that is @name, in which a softirq wakes second on CPU 1."""
+def peers(tmp, name, softirq=NET_RX, raised=(), call=(44, 6, 0, 3, 99)):
+    """First sends to second over a connection that is @name, in which a softirq wakes second on CPU 1.
+    @raised: who asked for NET_RX before, and in what context."""
     capture = new(cores=2, machine="x86_64", objects="1", **({"object.6.99.0.0": name} if name else {}))
     capture.switch(0, 0, FIRST)
     capture.switch(1, 0, SECOND)
     capture.switch(1, 1 * MS, 0, blocked=True, state=1, waits_for=(45, 6, 0, 4, 98))
+    capture.waking(0, MS // 2, waker=FIRST, woken=THIRD, cpu=1)     # waits follow softirqs from there on
+    for at, (task, context) in enumerate(raised, 1):
+        capture.raised(0, at * MS, NET_RX, task, context)
     capture.softirq_entry(0, 9 * MS, softirq, task=FIRST)
-    capture.waking(0, 10 * MS, waker=FIRST, woken=SECOND, cpu=1, context=SOFTIRQ, by=(44, 6, 0, 3, 99))
+    capture.waking(0, 10 * MS, waker=FIRST, woken=SECOND, cpu=1, context=SOFTIRQ, by=call)
     capture.softirq_exit(0, 11 * MS, softirq, task=FIRST)
     capture.switch(1, 11 * MS, SECOND)
     capture.switch(1, 20 * MS, 0, blocked=True, state=16)
@@ -94,11 +98,49 @@ def peers(tmp, name, softirq=3):
     return path(tmp, "second")[1]
 
 
+SENT = [("run", "first", 0, 10, None), ("queue", "second", 10, 11, None), ("run", "second", 11, 20, None)]
+
+
 def who_sends_to_a_task_of_its_machine_is_waited_for(tmp):
-    sent = [("run", "first", 0, 10, None), ("queue", "second", 10, 11, None), ("run", "second", 11, 20, None)]
     for name in ("tcp 127.0.0.1:80 -> 127.0.0.1:40112", "tcp 127.0.0.1:80 -> 127.0.0.2:80", "tcp [::1]:80 -> [::1]:1",
                  "udp 10.0.0.5:53 -> 10.0.0.5:4000"):
-        assert peers(tmp, name) == sent, name
+        assert peers(tmp, name) == SENT, name
+
+
+def who_asked_for_the_softirq_sends_whatever_its_call_and_its_socket(tmp):
+    own = (FIRST, TASK)
+    for name, call in (None, (44, 6, 0, 3, 99)), (None, (54, 1, 0, 3, 6)), ("tcp 10.0.0.5:80 -> 10.0.0.6:80", (1, 6, 0, 3, 99)):
+        assert peers(tmp, name, raised=[own], call=call) == SENT, (name, call)
+        assert peers(tmp, name, raised=[own, own], call=call) == SENT, (name, call)
+        waits = [json.loads(line) for line in tap.run("report", "--waits", "--json", cwd=tmp).stdout.splitlines()[1:]]
+        assert [(row["by"], row.get("by_id"), row.get("by_call")) for row in waits if row["task"] == "second"] == [
+            ("task", FIRST, {44: "sendto", 54: "setsockopt", 1: "write"}[call[0]])], waits
+
+
+def who_sends_while_a_packet_comes_is_not_known_to_be_waited_for(tmp):
+    name = "tcp 127.0.0.1:80 -> 127.0.0.1:40112"
+    for raised in [(FIRST, IRQ)], [(FIRST, TASK), (FIRST, IRQ)], [(FIRST, IRQ), (FIRST, TASK)], [(SECOND, TASK)], \
+            [(FIRST, SOFTIRQ)]:
+        assert peers(tmp, name, raised=raised)[1][:2] == ("wait", "second"), raised
+
+
+def a_softirq_that_is_over_was_asked_for_by_nobody_any_more(tmp):
+    """First asked for one that is done when the next one begins, for which a card asked while it ran."""
+    capture = new(cores=2, machine="x86_64", objects="1")
+    capture.switch(0, 0, FIRST)
+    capture.switch(1, 0, SECOND)
+    capture.switch(1, 1 * MS, 0, blocked=True, state=1)
+    capture.raised(0, 2 * MS, NET_RX, FIRST, TASK)
+    capture.softirq_entry(0, 3 * MS, NET_RX, FIRST)
+    capture.raised(0, 4 * MS, NET_RX, FIRST, IRQ)
+    capture.softirq_exit(0, 5 * MS, NET_RX, FIRST)
+    capture.softirq_entry(0, 6 * MS, NET_RX, FIRST)
+    capture.waking(0, 7 * MS, waker=FIRST, woken=SECOND, cpu=1, context=SOFTIRQ, by=(44, 6, 0, 3, 99))
+    capture.softirq_exit(0, 8 * MS, NET_RX, FIRST)
+    capture.switch(1, 9 * MS, SECOND)
+    capture.switch(1, 20 * MS, 0, blocked=True, state=16)
+    save(capture, tmp)
+    assert path(tmp, "second")[1][1] == ("wait", "second", 1, 7, "NET_RX")
 
 
 def what_came_from_elsewhere_is_waited_for_as_a_softirq(tmp):

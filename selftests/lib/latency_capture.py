@@ -64,8 +64,8 @@ class Late(Maker):
     def syscall(self, core, end, task, number, begin, result, arguments=(0, 0, 0), compat=False, counter=CALLS):
         super().syscall(core, end, task, number, begin, result, arguments, compat, counter)
 
-    def raised(self, core, when, number, task=0):
-        self.detail(core, when, task, SOFTIRQS, RAISE, number, 0, IRQ)
+    def raised(self, core, when, number, task=0, context=IRQ):
+        self.detail(core, when, task, SOFTIRQS, RAISE, number, 0, context)
 
     def softirq_entry(self, core, when, number, task=0):
         self.detail(core, when, task, SOFTIRQS, SOFTIRQ_ENTRY, number, 0, SOFTIRQ)

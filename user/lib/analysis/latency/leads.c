@@ -7,6 +7,7 @@
 #include "analysis/facts/object_names.h"
 #include "analysis/latency/leads.h"
 #include "analysis/time/origin.h"
+#include "analysis/time/sender.h"
 #include "analysis/time/waker.h"
 #include "base/array.h"
 
@@ -216,15 +217,14 @@ static int take_wakeup(struct kb_leads *leads, struct kb_lead *task, uint32_t wa
 
 /*
  * Whether the task that runs woke in a softirq of its own: it sent something to another one of its
- * machine.
+ * machine. Where nothing tells who asked for the softirq, the addresses of the socket do.
  */
 static bool wakes_by_sending(const struct kb_leads *leads, const struct kb_event *event,
 			     const struct kb_origin *waker)
 {
-	const char *softirq = waker->id == KB_ORIGIN_ANY ? NULL : kb_softirq_name(waker->id);
-
 	return waker->kind == KB_TILE_SOFTIRQ &&
-	       (waker->id == KB_ORIGIN_ANY || (softirq && strcmp(softirq, "NET_RX") == 0)) &&
+	       (waker->id == KB_ORIGIN_ANY || kb_softirq_is_net_rx(waker->id)) &&
+	       kb_tiles_sender(leads->tiles, event->core) == KB_SENDER_UNKNOWN &&
 	       event->task_id && event->custom_counter.object.kind == KB_OBJECT_SOCKET &&
 	       kb_object_names_is_local(kb_names_object(leads->names, event, event->task_id));
 }

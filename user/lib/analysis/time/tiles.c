@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "analysis/facts/stops.h"
+#include "analysis/time/sender.h"
 #include "analysis/time/tiles_depth.h"
 #include "base/table.h"
 
@@ -38,6 +39,7 @@ struct cpu {
 	int64_t since;			/* ns: start of the open tile */
 	int64_t last;			/* ns: the last record */
 	uint64_t gaps;			/* how often records were missing */
+	struct kb_sender sender;
 };
 
 /* The softirq of a task that was taken off its CPU. It may have ended in a gap of that CPU. */
@@ -321,6 +323,7 @@ static int lose(const struct kb_tiles *tiles, struct cpu *cpu, int64_t begin, in
 	cpu->has_task = false;
 	cpu->task_id = 0;
 	cpu->gaps++;
+	cpu->sender = (struct kb_sender){ .now = KB_SENDER_UNKNOWN };
 	n += (int)close_tile(tiles, cpu, now, false, out + n);
 	set_bottom(cpu, KB_TILE_UNKNOWN, now);
 	return n;
@@ -376,6 +379,8 @@ int kb_tiles_feed(struct kb_tiles *tiles, const struct kb_walk *walk,
 	else if (event->type == KB_EVENT_CUSTOM_COUNTER)
 		n = gap ? lose(tiles, cpu, gap->start > cpu->last ? gap->start : cpu->last, now, out)
 			: feed_custom(tiles, cpu, event, now, out);
+	if (event->type == KB_EVENT_CUSTOM_COUNTER)
+		kb_sender_feed(&cpu->sender, event);
 	cpu->last = now;
 	return n;
 }
@@ -428,6 +433,11 @@ bool kb_tiles_end(struct kb_tiles *tiles, struct kb_tile *out)
 unsigned int kb_tiles_depth(const struct kb_tiles *tiles, uint32_t core)
 {
 	return core < tiles->max_cores ? tiles->cpus[core].depth : 0;
+}
+
+uint32_t kb_tiles_sender(const struct kb_tiles *tiles, uint32_t core)
+{
+	return core < tiles->max_cores ? tiles->cpus[core].sender.now : KB_SENDER_UNKNOWN;
 }
 
 bool kb_tiles_now(const struct kb_tiles *tiles, uint32_t core, struct kb_tile *out)

@@ -3,12 +3,32 @@
 
 #include "analysis/time/origin.h"
 #include "analysis/time/sched.h"
+#include "analysis/time/sender.h"
 #include "analysis/time/waker.h"
 
 /* The number + 1. Those of the machine's other kind of programs are others. */
 static uint16_t call_of(const struct kb_object *object)
 {
 	return object->kind == KB_OBJECT_NONE || object->flags & KB_OBJECT_COMPAT ? 0 : (uint16_t)(object->call + 1);
+}
+
+static struct kb_origin task_of(const struct kb_event *event)
+{
+	return (struct kb_origin){
+		.kind = event->task_id ? KB_TILE_TASK : KB_TILE_IDLE,
+		.id = event->task_id,
+		.call = call_of(&event->custom_counter.object),
+	};
+}
+
+/* What the task sent arrived in the softirq for which it asked. */
+static struct kb_origin softirq_of(const struct kb_tiles *tiles, const struct kb_event *event,
+				   const struct kb_tile *tile)
+{
+	if (kb_softirq_is_net_rx(tile->id) && event->task_id &&
+	    kb_tiles_sender(tiles, event->core) == event->task_id)
+		return task_of(event);
+	return kb_origin_in(tile);
 }
 
 struct kb_origin kb_waker(const struct kb_tiles *tiles, const struct kb_event *event)
@@ -19,9 +39,7 @@ struct kb_origin kb_waker(const struct kb_tiles *tiles, const struct kb_event *e
 
 	switch (event->custom_counter.context) {
 	case KB_CONTEXT_TASK:
-		origin.kind = event->task_id ? KB_TILE_TASK : KB_TILE_IDLE;
-		origin.id = event->task_id;
-		origin.call = call_of(&event->custom_counter.object);
+		origin = task_of(event);
 		break;
 	case KB_CONTEXT_IDLE:
 		origin.kind = KB_TILE_IDLE;
@@ -30,7 +48,7 @@ struct kb_origin kb_waker(const struct kb_tiles *tiles, const struct kb_event *e
 	case KB_CONTEXT_SOFTIRQ:
 		origin.kind = KB_TILE_SOFTIRQ;
 		if (known && tile.kind == KB_TILE_SOFTIRQ)
-			origin = kb_origin_in(&tile);
+			origin = softirq_of(tiles, event, &tile);
 		break;
 	case KB_CONTEXT_IRQ:
 		origin.kind = KB_TILE_IRQ;

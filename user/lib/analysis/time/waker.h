@@ -5,8 +5,8 @@
 #include <kbarman/latency.h>
 
 /*
- * Who woke in @event, a wakeup: the task, the idle task, or what interrupted them. @tiles has taken
- * the record already.
+ * Who woke in @event, a wakeup: the task, also in a softirq in which arrives what it sent, the idle
+ * task, or what interrupted them. @tiles has taken the record already.
  */
 struct kb_origin kb_waker(const struct kb_tiles *tiles, const struct kb_event *event);
 
