@@ -466,6 +466,13 @@ def what_shares_an_inode_is_told_apart_by_its_name(tmp):
     assert "read eventfd\n" in text and "read timerfd\n" in text and "read anon 15\n" in text, text
 
 
+def what_epoll_waits_for_has_its_name_in_any_case(tmp):
+    named(os.path.join(tmp, "kbarman.cap"), {"7.15.5.7": "eventpoll"},
+          [(number, ANON, 0, fd, 15) for number, fd in ((232, 5), (232, 6), (281, 6), (0, 6))])
+    assert sorted((row["call"], row.get("name"), row["waits"]) for row in rows(tmp, "--waits")[1:]) == [
+        ("epoll_pwait", "eventpoll", 1), ("epoll_wait", "eventpoll", 2), ("read", None, 1)], rows(tmp, "--waits")
+
+
 def names_may_have_any_bytes(tmp):
     named(os.path.join(tmp, "kbarman.cap"), {"3.12.1.0": HOSTILE}, [(0, FILE, 0, 1, 12)])
     text = tap.run("report", "--waits", cwd=tmp).stdout

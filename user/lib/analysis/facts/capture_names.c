@@ -369,7 +369,15 @@ const char *kb_names_call(const struct kb_names *names, const struct kb_event *e
 
 const char *kb_names_object(const struct kb_names *names, const struct kb_event *event, uint32_t task_id)
 {
-	return kb_object_names_find(&names->objects, event, task_id);
+	const struct kb_object *object = kb_event_object(event);
+	const char *name = kb_object_names_find(&names->objects, event, task_id), *call;
+
+	if (name || !object || object->kind != KB_OBJECT_ANON)
+		return name;
+	call = kb_object_call_name(names->machine, object);
+	if (!call || (strcmp(call, "epoll_wait") != 0 && strncmp(call, "epoll_pwait", 11) != 0))
+		return NULL;
+	return kb_eventpoll;
 }
 
 uint32_t kb_names_object_id(const struct kb_names *names, const struct kb_event *event, uint32_t task_id)

@@ -15,9 +15,12 @@ struct row {
 	const char *name;
 };
 
+const char kb_eventpoll[] = "eventpoll";
+
 void kb_object_names_init(struct kb_object_names *names)
 {
 	kb_table_init(&names->rows, sizeof(struct row), KEY_WORDS);
+	names->anon[0] = kb_eventpoll;
 }
 
 void kb_object_names_release(struct kb_object_names *names)

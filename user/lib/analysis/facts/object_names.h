@@ -17,6 +17,9 @@ struct kb_object_names {
 	const char *anon[KB_ANON_NAMES];
 };
 
+/* What epoll_wait(2) waits for, also if nobody has found that out: the same pointer as the name. */
+extern const char kb_eventpoll[];
+
 void kb_object_names_init(struct kb_object_names *names);
 void kb_object_names_release(struct kb_object_names *names);
 
