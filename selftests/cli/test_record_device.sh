@@ -6,7 +6,7 @@
 #
 #	KBARMAN=path of the tool  MAP_READER=path of the example  TMPDIR=where to work
 #	CHILD, PIE=two programs of selftests/truth/part.c, which burn in functions of their own
-#	PEERS=selftests/vm/peers.c
+#	PEERS=selftests/vm/peers.c  THREADS=selftests/vm/threads.c
 
 # with what is beside it in the guest, or in the tree
 lib=$(dirname "$0")/device_test.sh
@@ -20,6 +20,7 @@ built_beside MAP_READER map_reader
 built_beside CHILD names/part-child
 built_beside PIE names/part-static_pie
 built_beside PEERS peers
+built_beside THREADS threads
 
 # ---- promises ----
 
@@ -478,6 +479,21 @@ system_calls_are_as_many_as_the_program_makes() {
 	grep '"task":"dd","call":"write"' json | grep -q '"calls":1000,"errors":0,"unbegun":0,'
 }
 
+# Of processes that come and go, and of threads. None of them is killed in a call, which strace would not count.
+system_calls_are_as_many_as_strace_counts() {
+	command -v strace >/dev/null || { echo "SKIP no strace"; return 0; }
+	# shellcheck disable=SC2016 # the other shell's
+	record --sources syscalls -m 4M -- strace -f -c -o counted sh -c '
+		"$0" 20 && seq 50 | sort -r | tail -n 3 && ls /nowhere; sleep 0.1' "$THREADS" || return 1
+	is_whole kbarman.cap && [ "$(sum_of kbarman.cap '^lost')" -eq 0 ] || return 1
+	"$KBARMAN" report --syscalls --json kbarman.cap | grep -v '"task":"\(kbarman\|strace\)"' |
+		sed -n 's/.*"call":"\([^"]*\)",.*"calls":\([0-9]*\),"errors":\([0-9]*\),.*/\1 \2 \3/p' |
+		awk '{ calls[$1] += $2; errors[$1] += $3 } END { for (c in calls) print c, calls[c], errors[c] }' >ours
+	# its lines are: share seconds usecs/call calls [errors] call
+	awk '$1 ~ /^[0-9.]+$/ && $NF !~ /^(total|rt_sigreturn)$/ { print $NF, $4, NF == 6 ? $5 : 0 }' counted >theirs
+	[ "$(wc -l <theirs)" -gt 20 ] && ! sort ours theirs | uniq -u | grep .
+}
+
 a_recording_runs_beside_a_flight_recorder() {
 	export KBARMAN_RUNTIME_DIR="$PWD"
 	"$KBARMAN" flight start -m 256K || return 1
@@ -594,4 +610,5 @@ a_path_goes_through_sockets_to_their_peers() {
 
 # ---- all of them ----
 
-run_tests taken_over counts_on_two_pmus verdict_of has_both counts whole_chains count_waits
+run_tests taken_over counts_on_two_pmus verdict_of has_both counts whole_chains count_waits \
+	links

@@ -268,6 +268,7 @@ some_devices() {
 		the_doctor_finds_nothing_in_the_way_and_the_other_recorder_is_not top_shows_who_runs
 		wakeups_and_interrupts_are_recorded_if_asked_for what_tasks_wait_for_has_its_name
 		system_calls_are_as_many_as_the_program_makes
+		system_calls_are_as_many_as_strace_counts
 		a_path_goes_through_sockets_to_their_peers'
 	device_test files_device THREADS=./threads ONLY='a_full_disk_ends_a_recording_with_what_fits
 		killed_at_any_moment_it_leaves_what_it_wrote'
