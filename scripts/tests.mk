@@ -224,7 +224,7 @@ $(GUEST)/threads: selftests/vm/threads.c
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -static $< -o $@
 
-$(GUEST)/keeper $(GUEST)/peers $(GUEST)/causes: $(GUEST)/%: selftests/vm/%.c
+$(GUEST)/keeper $(GUEST)/peers $(GUEST)/causes $(GUEST)/sampler: $(GUEST)/%: selftests/vm/%.c
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -pthread -static $< -o $@
 
