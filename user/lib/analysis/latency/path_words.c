@@ -42,8 +42,9 @@ const char *kb_link_name(enum kb_link_kind kind)
 struct kb_waits_row kb_link_wait(const struct kb_link *link, struct kb_trace *trace,
 				 char name[KB_TASK_NAME_BUFFER])
 {
-	struct kb_waits_row row = kb_waited(trace, &link->object, link->waiter, link->ticks);
+	const struct kb_tasks *tasks = kb_trace_tasks(trace, NULL);
+	struct kb_waits_row row = kb_waited(kb_trace_names(trace, NULL), tasks, &link->object, link->waiter, link->ticks);
 
-	row.task = kb_tasks_name(kb_trace_tasks(trace, NULL), link->waiter, link->ticks, name);
+	row.task = kb_tasks_name(tasks, link->waiter, link->ticks, name);
 	return row;
 }

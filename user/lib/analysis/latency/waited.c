@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What an object says that a task waits for. */
-#include <kbarman/names.h>
-
 #include "analysis/latency/waited.h"
 #include "format/call_names.h"
+
+#define NAMED	(1ULL << 10)	/* in the second word of a key: the third one is a name */
 
 static bool is_file(uint8_t object)
 {
@@ -15,11 +14,11 @@ bool kb_waited_has_identity(uint8_t object)
 	return object >= KB_OBJECT_FILE && object <= KB_OBJECT_RWSEM_WRITE;
 }
 
-struct kb_waits_row kb_waited(struct kb_trace *trace, const struct kb_object *object, uint32_t task_id, uint64_t ticks)
+struct kb_waits_row kb_waited(const struct kb_names *names, const struct kb_tasks *tasks,
+			      const struct kb_object *object, uint32_t task_id, uint64_t ticks)
 {
 	const struct kb_event event = {
 		.type = KB_EVENT_TASK_SWITCH, .timestamp = ticks, .task_switch.object = *object };
-	const struct kb_names *names = kb_trace_names(trace, NULL);
 	struct kb_waits_row row = {
 		.object = object->kind,
 		.iowait = object->kind && object->flags & KB_OBJECT_IOWAIT,
@@ -34,8 +33,23 @@ struct kb_waits_row kb_waited(struct kb_trace *trace, const struct kb_object *ob
 	if (is_file(row.object))
 		row.device = object->id;
 	if (row.object == KB_OBJECT_FUTEX) {
-		kb_tasks_find(kb_trace_tasks(trace, NULL), task_id, ticks, &hit);
+		kb_tasks_find(tasks, task_id, ticks, &hit);
 		row.pid = hit.tgid;
 	}
 	return row;
+}
+
+void kb_waited_unite(struct kb_waits_row *row, const struct kb_object *object, uint64_t key[KB_WAITED_KEY])
+{
+	if (!kb_waited_has_identity(row->object))
+		row->value = 0;
+	key[0] = is_file(row->object) ? row->device : row->pid;
+	key[1] = row->object | (uint64_t)row->iowait << 8 | (uint64_t)row->outside << 9 |
+		 (uint64_t)(row->object ? object->call : 0) << 16;
+	key[2] = row->value;
+	/* They share an inode. */
+	if (row->object == KB_OBJECT_ANON && row->name) {
+		key[1] |= NAMED;
+		key[2] = (uintptr_t)row->name;
+	}
 }

@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: MIT */
+/* What an object says that a task waits for, as a row of a table of waits, and what tells it from others. */
 #ifndef KB_LIB_ANALYSIS_LATENCY_WAITED_H
 #define KB_LIB_ANALYSIS_LATENCY_WAITED_H
 
+#include <kbarman/names.h>
 #include <kbarman/waits.h>
+
+#define KB_WAITED_KEY	3	/* words */
 
 /* Whether the number of an object of this kind says which one it is. */
 bool kb_waited_has_identity(uint8_t object);
 
 /*
- * What @task_id, whose wait begins at @ticks, waits for by @object: the members of the row that say what it is. A fault
- * has its address. The trace has names already.
+ * What @task_id, whose wait begins or ended at @ticks, waits for by @object: the members of the row that say what it
+ * is. A fault has its address.
  */
-struct kb_waits_row kb_waited(struct kb_trace *trace, const struct kb_object *object, uint32_t task_id, uint64_t ticks);
+struct kb_waits_row kb_waited(const struct kb_names *names, const struct kb_tasks *tasks,
+			      const struct kb_object *object, uint32_t task_id, uint64_t ticks);
+
+/*
+ * Makes @row, what kb_waited() says of @object, one of all that are the same: a fault has no address then. Fills @key;
+ * the upper 32 bits of its first word, and the upper 31 of its second one, are the caller's.
+ */
+void kb_waited_unite(struct kb_waits_row *row, const struct kb_object *object, uint64_t key[KB_WAITED_KEY]);
 
 #endif

@@ -20,10 +20,8 @@
 #include "base/options.h"
 #include "base/table.h"
 
-#define KEY_WORDS	3
 #define OBJECTS_MAX	65536U		/* then one row for all others of a task and kind */
-#define NAMED		(1ULL << 10)	/* in the second word of a key: the third one is a name */
-#define OTHERS		(1ULL << 32)	/* ... it is such a row */
+#define OTHERS		(1ULL << 32)	/* in the second word of a key: it is such a row */
 
 struct waits {
 	struct kb_waits shown;		/* the results; the first member */
@@ -60,12 +58,7 @@ static int no_memory(struct kb_error *err)
 
 static struct tally *tally_of(const struct waits *waits, uint32_t i)
 {
-	return (struct tally *)((uint64_t *)kb_table_row(&waits->table, i) + KEY_WORDS);
-}
-
-static bool is_file(uint8_t object)
-{
-	return object == KB_OBJECT_FILE || object == KB_OBJECT_DEVICE;
+	return (struct tally *)((uint64_t *)kb_table_row(&waits->table, i) + KB_WAITED_KEY);
 }
 
 static bool is_lock(uint8_t object)
@@ -90,26 +83,18 @@ static int note_holder(struct waits *waits, const struct kb_event *event, uint32
 static int begin_wait(struct waits *waits, const struct kb_event *event, const struct kb_slice *slice)
 {
 	const struct kb_name_id *comm = kb_name_ids_find(&waits->comms, slice->task_id, event->timestamp);
+	const struct kb_object *object = &event->task_switch.object;
 	struct kb_waits_row row;
-	uint64_t key[KEY_WORDS];
+	uint64_t key[KB_WAITED_KEY];
 	uint32_t number;
 
 	if (!comm)
 		return -ENOMEM;
-	row = kb_waited(waits->trace, &event->task_switch.object, slice->task_id, event->timestamp);
+	row = kb_waited(waits->names, waits->comms.tasks, object, slice->task_id, event->timestamp);
+	kb_waited_unite(&row, object, key);
 	row.task = comm->name;
-	if (!kb_waited_has_identity(row.object))
-		row.value = 0;
+	key[0] |= (uint64_t)comm->id << 32;
 	waits->shown.has_objects |= row.object != KB_OBJECT_NONE;
-	key[0] = (uint64_t)comm->id << 32 | (is_file(row.object) ? row.device : row.pid);
-	key[1] = row.object | (uint64_t)row.iowait << 8 | (uint64_t)row.outside << 9 |
-		 (uint64_t)(row.object ? event->task_switch.object.call : 0) << 16;
-	key[2] = row.value;
-	/* They share an inode. */
-	if (row.object == KB_OBJECT_ANON && row.name) {
-		key[1] |= NAMED;
-		key[2] = (uintptr_t)row.name;
-	}
 	if (waits->table.nr >= OBJECTS_MAX && !kb_table_find(&waits->table, key)) {
 		row = (struct kb_waits_row){ .task = row.task, .object = row.object, .others = true };
 		key[0] = (uint64_t)comm->id << 32;
@@ -258,7 +243,7 @@ int kb_waits_create(const struct kb_waits **out, struct kb_trace *trace,
 	if (!waits)
 		return no_memory(err);
 	waits->trace = trace;
-	kb_table_init(&waits->table, KEY_WORDS * sizeof(uint64_t) + sizeof(struct tally), KEY_WORDS);
+	kb_table_init(&waits->table, KB_WAITED_KEY * sizeof(uint64_t) + sizeof(struct tally), KB_WAITED_KEY);
 	kb_table_init(&waits->holders, sizeof(struct holder), 1);
 	ret = KB_OPTIONS(&waits->how, options, err) ?:
 	      kb_sched_create(&waits->sched, kb_trace_header(trace)->max_cores, err) ?:

@@ -38,7 +38,7 @@ static void put_wait(const struct latency_text *text, const struct kb_link *link
 		text_printf(&text->put, " waited ");
 	}
 	text_printf(&text->put, "in ");
-	latency_put_waited(text, &row);
+	latency_put_object(text, &row);
 }
 
 void path_put_what(const struct latency_text *text, const struct kb_link *link, uint64_t links)

@@ -60,7 +60,7 @@ static void put_number(const struct latency_text *text, const struct kb_waits_ro
 	}
 }
 
-void latency_put_waited(const struct latency_text *text, const struct kb_waits_row *row)
+void latency_put_object(const struct latency_text *text, const struct kb_waits_row *row)
 {
 	text_printf(&text->put, "%s", row->call ?: row->outside ? "[in no call]" :
 		    row->object ? "[another call]" : "[unknown]");
@@ -93,7 +93,7 @@ static void put_object(const struct latency_text *text, const struct kb_waits_ro
 		return;
 	}
 	text_printf(&text->put, "  ");
-	latency_put_waited(text, row);
+	latency_put_object(text, row);
 	put_others(text, row);
 	text_printf(&text->put, "\n");
 }
