@@ -24,6 +24,7 @@ struct begins {
 void kb_gaps_release(struct kb_gaps *gaps)
 {
 	free(gaps->rows);
+	free(gaps->before);
 	*gaps = (struct kb_gaps){ 0 };
 }
 
@@ -146,6 +147,21 @@ static int find(struct kb_gaps *gaps, struct kb_trace *trace)
 	return ret;
 }
 
+static uint64_t length_of(const struct kb_gap *gap)
+{
+	return (uint64_t)gap->end - (uint64_t)gap->start;
+}
+
+static int add_up(struct kb_gaps *gaps)
+{
+	if (!gaps->nr)
+		return 0;
+	gaps->before = calloc(gaps->nr, sizeof(*gaps->before));
+	for (uint32_t i = 1; gaps->before && i < gaps->nr; i++)
+		gaps->before[i] = gaps->before[i - 1] + length_of(&gaps->rows[i - 1]);
+	return gaps->before ? 0 : -ENOMEM;
+}
+
 int kb_gaps_read(struct kb_gaps *gaps, struct kb_trace *trace, struct kb_error *err)
 {
 	const struct kb_losses *losses = kb_trace_losses(trace, err);
@@ -162,13 +178,35 @@ int kb_gaps_read(struct kb_gaps *gaps, struct kb_trace *trace, struct kb_error *
 	if (find(gaps, trace))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	join(gaps);
+	if (add_up(gaps))
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return kb_trace_rewind(trace, err);
+}
+
+/* The first gap that ends behind @ns. */
+static uint32_t first_behind(const struct kb_gaps *gaps, int64_t ns)
+{
+	return KB_BISECT(k, 0, gaps->nr, gaps->rows[k].end <= ns);
 }
 
 bool kb_gaps_overlap(const struct kb_gaps *gaps, int64_t from, int64_t until)
 {
-	/* the first gap that ends behind @from */
-	uint32_t i = KB_BISECT(k, 0, gaps->nr, gaps->rows[k].end <= from);
+	uint32_t i = first_behind(gaps, from);
 
 	return i < gaps->nr && gaps->rows[i].start < until;
+}
+
+/* How much of the time in front of @ns are gaps. */
+static uint64_t ns_before(const struct kb_gaps *gaps, int64_t ns)
+{
+	uint32_t i = first_behind(gaps, ns);
+
+	if (i == gaps->nr)
+		return i ? gaps->before[i - 1] + length_of(&gaps->rows[i - 1]) : 0;
+	return gaps->before[i] + (ns > gaps->rows[i].start ? (uint64_t)ns - (uint64_t)gaps->rows[i].start : 0);
+}
+
+uint64_t kb_gaps_ns(const struct kb_gaps *gaps, int64_t from, int64_t until)
+{
+	return ns_before(gaps, until) - ns_before(gaps, from);
 }

@@ -14,6 +14,7 @@ struct kb_gaps {
 		int64_t start, end;	/* ns */
 	} *rows;			/* after kb_gaps_read(): in order, none overlaps another */
 	uint32_t nr, room;
+	uint64_t *before;		/* of each: ns of the gaps in front of it; NULL: there is no gap */
 };
 
 /*
@@ -25,5 +26,8 @@ void kb_gaps_release(struct kb_gaps *gaps);
 
 /* Does the time from @from to @until overlap a gap? */
 bool kb_gaps_overlap(const struct kb_gaps *gaps, int64_t from, int64_t until);
+
+/* How much of the time from @from to @until, which is not in front of it, are gaps: ns. */
+uint64_t kb_gaps_ns(const struct kb_gaps *gaps, int64_t from, int64_t until);
 
 #endif
