@@ -56,7 +56,7 @@ ROOMS = {
     "user/lib/format": ["annotate barman parquet tptp"],
     "user/lib/sym": ["files", "tables tasks", "question", "names elf jit", "lines", "image",
                      "unwind symbolizer"],
-    "user/lib/analysis": ["facts", "trace", "time", "samples latency columns", "diff report"],
+    "user/lib/analysis": ["facts", "trace", "time", "samples latency columns", "classes diff report"],
     "user/lib/export": ["arm html openmetrics otlp parquet text traces viewers", "diff"],
     "user/lib/record": ["device merge perf", "recorder"],
     "user/cli": ["base", "net session", "diff dump record report script stat", "query", "."],

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The reports that a query has as tables: the lines that `kbarman report --json` prints. */
+#include <kbarman/classes.h>
 #include <kbarman/latency.h>
 #include <kbarman/ended.h>
 #include <kbarman/waits.h>
@@ -57,6 +58,18 @@ static int put_waits(struct kb_trace *trace, struct kb_out *out, struct kb_error
 	return kb_out_error(out);
 }
 
+static int put_classes(struct kb_trace *trace, struct kb_out *out, struct kb_error *err)
+{
+	const struct kb_classes *got;
+	int ret = kb_classes_create(&got, trace, NULL, err);
+
+	if (ret < 0)
+		return ret;
+	report_put_classes(got, out);
+	kb_classes_destroy(got);
+	return kb_out_error(out);
+}
+
 static int put_ended(struct kb_trace *trace, enum kb_what what, struct kb_out *out, struct kb_error *err)
 {
 	const struct kb_ended_options how = { .size = sizeof(how), .what = what };
@@ -78,6 +91,8 @@ int query_make_lines(void *context, enum kb_query_lines which, struct kb_trace *
 		return put_latency(trace, out, err);
 	if (which == KB_QUERY_WAITS)
 		return put_waits(trace, out, err);
+	if (which == KB_QUERY_CLASSES)
+		return put_classes(trace, out, err);
 	if (which == KB_QUERY_SYSCALLS)
 		return put_ended(trace, KB_WHAT_SYSCALL, out, err);
 	if (which == KB_QUERY_FAULTS)

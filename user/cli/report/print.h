@@ -25,7 +25,7 @@ struct report {
 	const char *metrics;		/* of -M; NULL: none */
 	struct kb_report_metric rows[REPORT_METRICS_MAX];	/* of these, what the capture has */
 	unsigned int nr_metrics;
-	bool latency, irq, waits;	/* these reports instead */
+	bool latency, irq, waits, classes;	/* these reports instead */
 	enum kb_what ended;		/* what took time instead; 0: not */
 	const char *critical_path;	/* of which task or marks this report instead; NULL: none */
 	const char *request;		/* what requests are, of which this report; NULL: none */
@@ -46,6 +46,9 @@ int report_latency(struct report *report, bool json);
 /* Prints what tasks waited for. Returns an exit status. */
 int report_waits(struct report *report, bool json);
 
+/* Prints where the time of tasks and CPUs went. Returns an exit status. */
+int report_classes(struct report *report, bool json);
+
 /* Prints what took time. Returns an exit status. */
 int report_ended(struct report *report, bool json);
 
@@ -63,6 +66,7 @@ int report_end(const struct report *report, int written, bool damaged);
 
 struct kb_waits;
 struct kb_ended;
+struct kb_classes;
 
 struct kb_json;
 
@@ -81,6 +85,11 @@ void report_put_stats(struct kb_json *json, const struct kb_latency_stats *stats
 /* The lines of JSON of these reports. */
 void report_put_waits(const struct kb_waits *waits, struct kb_trace *trace, struct kb_out *out);
 void report_put_ended(const struct kb_ended *ended, struct kb_out *out);
+void report_put_classes(const struct kb_classes *classes, struct kb_out *out);
+
+/* What a task waited for, as keys of @json. */
+struct kb_waits_row;
+void report_put_object(struct kb_json *json, const struct kb_waits_row *row);
 
 /* Prints the critical path. Returns an exit status. */
 int report_path(struct report *report, bool json);

@@ -19,7 +19,7 @@
 
 enum {
 	OPTION_CHILDREN = 256, OPTION_PERCENT,
-	OPTION_LINES, OPTION_INLINE, OPTION_COUNTERS, OPTION_IDLE, OPTION_LATENCY, OPTION_IRQ, OPTION_WAITS,
+	OPTION_LINES, OPTION_INLINE, OPTION_COUNTERS, OPTION_IDLE, OPTION_LATENCY, OPTION_IRQ, OPTION_WAITS, OPTION_CLASSES,
 	OPTION_SYSCALLS, OPTION_FAULTS, OPTION_BLOCK, OPTION_PATH, OPTION_REQUEST, OPTION_SLOWEST,
 };
 
@@ -51,6 +51,10 @@ static const struct cli_option options[] = {
 	{ OPTION_WAITS, "waits", NULL,
 	  "instead: time off the CPU, by what tasks waited for: the call, the\n"
 	  "file, the lock" },
+	{ OPTION_CLASSES, "classes", NULL,
+	  "instead: where each nanosecond of tasks and CPUs went: own code, which\n"
+	  "system call, interrupts, waits; best with '--sources\n"
+	  "syscalls,faults,irq,softirq,wake'" },
 	{ OPTION_SYSCALLS, "syscalls", NULL,
 	  "instead: system calls by task and call; needs a capture of 'kbarman\n"
 	  "record --sources syscalls'" },
@@ -282,6 +286,8 @@ static int run(struct report *report, bool json)
 		return report_latency(report, json);
 	if (report->waits)
 		return report_waits(report, json);
+	if (report->classes)
+		return report_classes(report, json);
 	if (report->ended)
 		return report_ended(report, json);
 	ret = open_report(report) ?: choose_metrics(report);
@@ -351,6 +357,9 @@ int cmd_report(int argc, char **argv)
 		case OPTION_WAITS:
 			report.waits = true;
 			break;
+		case OPTION_CLASSES:
+			report.classes = true;
+			break;
 		case OPTION_SYSCALLS:
 		case OPTION_FAULTS:
 		case OPTION_BLOCK:
@@ -408,9 +417,9 @@ int cmd_report(int argc, char **argv)
 		return cli_fail("--critical-path is a report of its own, and goes where waits lead: leave "
 				"out --latency, --irq and options that choose tasks or CPUs");
 	}
-	if (two || report.waits + !!report.ended + (report.critical_path || report.latency || report.irq) > 1) {
+	if (two || report.waits + report.classes + !!report.ended + (report.critical_path || report.latency || report.irq) > 1) {
 		filters_release(&report.filters);
-		return cli_fail("give one of these reports alone: --waits, --syscalls, --faults, --block, "
+		return cli_fail("give one of these reports alone: --waits, --classes, --syscalls, --faults, --block, "
 				"--critical-path; or --latency and --irq");
 	}
 	report.path = cli_input(report.path, argc, argv, CLI_CAPTURE);

@@ -26,12 +26,10 @@ void report_put_waiter(struct kb_json *json, struct kb_trace *trace, const struc
 	kb_json_bool(json, "iowait", row.iowait);
 }
 
-static void put_row(struct kb_json *json, struct kb_trace *trace, const struct kb_waits_row *row)
+void report_put_object(struct kb_json *json, const struct kb_waits_row *row)
 {
 	const char *object = kb_object_name(row->object);
 
-	kb_json_begin(json, "waited_for");
-	kb_json_string(json, "task", row->task);
 	kb_json_string(json, "object", object ?: row->object ? "other" : "none");
 	if (row->call)
 		kb_json_string(json, "call", row->call);
@@ -46,6 +44,13 @@ static void put_row(struct kb_json *json, struct kb_trace *trace, const struct k
 		kb_json_u64(json, "pid", row->pid);
 	if (row->name && !row->others)
 		kb_json_string(json, "name", row->name);
+}
+
+static void put_row(struct kb_json *json, struct kb_trace *trace, const struct kb_waits_row *row)
+{
+	kb_json_begin(json, "waited_for");
+	kb_json_string(json, "task", row->task);
+	report_put_object(json, row);
 	if (row->holder) {
 		kb_json_u64(json, "holder_tid", row->holder);
 		kb_json_string(json, "holder", row->holder_task);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <kbarman/classes.h>
 #include <kbarman/latency.h>
 #include <kbarman/out.h>
 #include <kbarman/path.h>
@@ -113,6 +114,21 @@ struct kb_ended_text_options {
  */
 int kb_ended_text(const struct kb_ended *ended, struct kb_trace *trace, const struct kb_ended_text_options *options,
 		  struct kb_out *out, struct kb_error *err);
+
+struct kb_classes_text_options {
+	size_t size;		/* of this struct, as the caller knows it: sizeof() */
+	const char *capture;	/* as above */
+	const char *filter;
+	/* Tasks below this share of the time on CPUs, and classes of a task below this share of its time; 0: none */
+	double percent_limit;
+};
+
+/*
+ * Write @classes, which are of @trace, to @out and flush @out, as `kbarman report --classes` prints them.
+ * @options may be NULL. Returns what kb_report_text() returns.
+ */
+int kb_classes_text(const struct kb_classes *classes, struct kb_trace *trace,
+		    const struct kb_classes_text_options *options, struct kb_out *out, struct kb_error *err);
 
 #ifdef __cplusplus
 }

@@ -13,12 +13,13 @@ enum kb_query_lines {
 	KB_QUERY_CALLS,		/* with its trees of calls */
 	KB_QUERY_LATENCY,	/* those of `report --latency --irq --json` */
 	KB_QUERY_WAITS,		/* those of `report --waits --json` */
+	KB_QUERY_CLASSES,	/* those of `report --classes --json` */
 	KB_QUERY_SYSCALLS,	/* those of `report --syscalls --json` */
 	KB_QUERY_FAULTS,	/* those of `report --faults --json` */
 	KB_QUERY_BLOCK,		/* those of `report --block --json` */
 };
 
-#define KB_QUERY_LINES	7
+#define KB_QUERY_LINES	8
 
 /* Write the lines of @which, of @trace, to @out. Returns 0 or a negative errno and @err. */
 typedef int (*kb_query_make_lines)(void *context, enum kb_query_lines which, struct kb_trace *trace,

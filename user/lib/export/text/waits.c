@@ -60,18 +60,6 @@ static void put_number(const struct latency_text *text, const struct kb_waits_ro
 	}
 }
 
-void latency_put_object(const struct latency_text *text, const struct kb_waits_row *row)
-{
-	text_printf(&text->put, "%s", row->call ?: row->outside ? "[in no call]" :
-		    row->object ? "[another call]" : "[unknown]");
-	if (row->name)
-		put_name(text, row);
-	else
-		put_number(text, row);
-	if (row->iowait)
-		text_printf(&text->put, " (disk)");
-}
-
 /* Of the longest wait. */
 static void put_others(const struct latency_text *text, const struct kb_waits_row *row)
 {
@@ -86,16 +74,20 @@ static void put_others(const struct latency_text *text, const struct kb_waits_ro
 	latency_put_origin(text, &row->waker, row->woken);
 }
 
-static void put_object(const struct latency_text *text, const struct kb_waits_row *row)
+void latency_put_object(const struct latency_text *text, const struct kb_waits_row *row)
 {
 	if (row->others) {
-		text_printf(&text->put, "  [all others: %s]\n", kb_object_name(row->object) ?: "unknown");
+		text_printf(&text->put, "[all others: %s]", kb_object_name(row->object) ?: "unknown");
 		return;
 	}
-	text_printf(&text->put, "  ");
-	latency_put_object(text, row);
-	put_others(text, row);
-	text_printf(&text->put, "\n");
+	text_printf(&text->put, "%s", row->call ?: row->outside ? "[in no call]" :
+		    row->object ? "[another call]" : "[unknown]");
+	if (row->name)
+		put_name(text, row);
+	else
+		put_number(text, row);
+	if (row->iowait)
+		text_printf(&text->put, " (disk)");
 }
 
 static void put_head(const struct latency_text *text, const struct kb_waits *waits, const char *capture)
@@ -130,7 +122,11 @@ static void put_row(const struct latency_text *text, const struct kb_waits_row *
 		    latency_us(row->stats.median_ns), latency_us(row->stats.p99_ns),
 		    latency_us(row->stats.max_ns));
 	text_put(&text->put, row->task, 16);
-	put_object(text, row);
+	text_printf(&text->put, "  ");
+	latency_put_object(text, row);
+	if (!row->others)
+		put_others(text, row);
+	text_printf(&text->put, "\n");
 }
 
 static void put_rows(const struct latency_text *text, const struct kb_waits *waits)
