@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target of the reports of latencies, of the critical path and of what took time: a capture with whatever in its
- * header and records. Whatever they say must add up, and be UTF-8. The last byte, which stands
+ * Fuzz target of the reports of latencies, of the critical path, of what took time and where time went: a capture with
+ * whatever in its header and records. Whatever they say must add up, and be UTF-8. The last byte, which stands
  * behind the records of most captures, says of which task the path is.
  */
 #include <stdlib.h>
@@ -167,6 +167,36 @@ static void check_ended(struct kb_trace *trace, enum kb_what what)
 	kb_ended_destroy(ended);
 }
 
+static void check_classes(struct kb_trace *trace, unsigned int choice)
+{
+	const struct kb_filter filter = {
+		.size = sizeof(filter), .has_time = choice & 1, .until = 1000000,
+	};
+	const struct kb_classes_options options = {
+		.size = sizeof(options), .filter = &filter, .by_name = choice & 2,
+	};
+	const struct kb_classes *classes;
+	struct kb_error err;
+	struct kb_out *out;
+
+	if (kb_classes_create(&classes, trace, &options, &err) < 0)
+		return;
+	for (uint32_t i = 0; i < classes->nr_tasks; i++) {
+		const struct kb_classes_task *task = &classes->tasks[i];
+		uint64_t sum = 0;
+
+		for (uint32_t row = 0; row < task->nr; row++)
+			sum += task->rows[row].ns;
+		must(sum == sum_of(task->ns, KB_CLASSES) && (filter.has_time || sum == task->lived_ns));
+	}
+	for (uint32_t i = 0; i < classes->nr_cpus; i++)
+		must(filter.has_time || sum_of(classes->cpus[i].ns, KB_CLASSES) == classes->duration_ns);
+	must(!kb_out_memory(&out) && !kb_classes_text(classes, trace, NULL, out, &err));
+	check_text(out);
+	kb_out_destroy(out);
+	kb_classes_destroy(classes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* no image of this machine is read, whatever the capture calls for */
@@ -182,6 +212,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_latency(trace, data[size - 1]);
 	check_path(trace, data[size - 1]);
 	check_requests(trace, data[size - 1]);
+	check_classes(trace, data[size - 1]);
 	check_ended(trace, KB_WHAT_SYSCALL + data[size - 1] % 3);
 	kb_trace_close(trace);
 	return 0;

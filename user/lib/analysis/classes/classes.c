@@ -133,6 +133,13 @@ static int end_life(struct classes *classes, struct task *task)
 	return leave_undecided(classes, task);
 }
 
+/* Records of @task may be lost: one of these could have ended its call. */
+static void doubt(struct task *task)
+{
+	task->call.known = false;
+	kb_undecided_doubt(&task->undecided);
+}
+
 /* What @task did off the CPU, until @ns. */
 static int settle_away(struct classes *classes, struct task *task, int64_t ns)
 {
@@ -154,7 +161,7 @@ static int settle(struct classes *classes, struct task *task, int64_t ns)
 	if (ns <= task->at)
 		return 0;
 	if (kb_gaps_overlap(&classes->gaps, task->at, ns))
-		kb_undecided_doubt(&task->undecided);
+		doubt(task);
 	if (task->state == ON_CPU)	/* no record says what it did */
 		ret = kb_class_table_away(&classes->table, task->core, task->group,
 					  kb_wanted_span(&classes->table.wanted, task->at, ns), KB_CLASS_UNKNOWN, 0);
@@ -413,14 +420,14 @@ static int add_record(struct classes *classes, const struct kb_event *event, int
 	}
 }
 
-/* The task that ran when records were lost. */
-static void doubt(struct classes *classes, const struct kb_tile *before)
+/* Records were lost behind @before. */
+static void lose(struct classes *classes, const struct kb_tile *before)
 {
 	uint64_t key = before->task_id;
 	struct task *task = before->has_task && key ? kb_table_find(&classes->tasks, &key) : NULL;
 
 	if (task)
-		kb_undecided_doubt(&task->undecided);
+		doubt(task);
 }
 
 static int add(struct classes *classes, const struct kb_walk *walk)
@@ -435,7 +442,7 @@ static int add(struct classes *classes, const struct kb_walk *walk)
 	for (int i = 0; i < nr && !ret; i++)
 		ret = add_tile(classes, &tiles[i]);
 	if (walk->nr_slices && walk->slices[walk->nr_slices - 1].kind == KB_SLICE_LOST)
-		doubt(classes, &before);
+		lose(classes, &before);
 	if (nr < 0 || ret || !kb_tiles_now(classes->tiles, event->core, &now))
 		return nr < 0 ? nr : ret;
 	classes->table.seen[event->core] = true;
