@@ -18,6 +18,7 @@ TREE = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 sys.path.insert(0, HERE)
 import tap
+import test_classes
 import test_diff
 import test_doctor
 import test_critical_path
@@ -267,11 +268,13 @@ def report_has_what_is_promised(tmp):
     lines += objects("report", "-j", "--waits", cwd=waits)
     test_waits.named(os.path.join(waits, "kbarman.cap"), {"3.12.1.0": "/x"},
                      [(0, test_waits.FILE, 0, 1, 12), (202, test_waits.FUTEX, 0, 8, 4096)], threads=(8,))
-    lines += objects("report", "-j", "--waits", cwd=waits)
+    lines += objects("report", "-j", "--waits", cwd=waits) + objects("report", "-j", "--classes", cwd=waits)
     test_waits.woken(waits)
     lines += objects("report", "-j", "--waits", cwd=waits)
     test_waits.make_many(waits, more=1)
-    lines += objects("report", "-j", "--waits", cwd=waits)
+    lines += objects("report", "-j", "--waits", cwd=waits) + objects("report", "-j", "--classes", cwd=waits)
+    test_classes.some("syscalls,faults").save(os.path.join(waits, "kbarman.cap"))
+    lines += objects("report", "-j", "--classes", cwd=waits)
     test_ended_report.make(waits)
     lines += objects("report", "-j", "--syscalls", cwd=waits)
     test_ended_report.make_faults_and_requests(waits)

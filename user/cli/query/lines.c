@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The reports that a query has as tables: the lines that `kbarman report --json` prints. */
-#include <kbarman/classes.h>
 #include <kbarman/latency.h>
 #include <kbarman/ended.h>
 #include <kbarman/waits.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* kbarman report --classes: where the time of tasks and CPUs went. The JSON is complete. */
-#include <kbarman/classes.h>
+#include <kbarman/waits.h>
 #include <kbarman/report_text.h>
 
 #include "base/text/json.h"

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <kbarman/classes.h>
 #include <kbarman/latency.h>
 #include <kbarman/out.h>
 #include <kbarman/path.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What tasks waited for: the time between the switch at which a task blocked and the next switch to it,
- * added up by task and object. Captures of `kbarman record` have objects; without them a row says
- * only that the task blocked.
+ * What tasks waited for: the time between the switch at which a task blocked and the next switch to it, added up by
+ * task and object. Captures of `kbarman record` have objects; without them a row says only that the task blocked.
+ * Further below: all time of tasks and CPUs.
  *
  *	struct kb_waits_options options = { .size = sizeof(options) };
  *	const struct kb_waits *waits;
@@ -15,7 +15,7 @@
  *	kb_waits_destroy(waits);
  *
  * The result belongs to the thread that uses its trace. Later versions of the library may add members at
- * the ends of the structs here, which the library allocates.
+ * the ends of the structs here, which the library allocates, but for the arrays of classes.
  */
 #ifndef KBARMAN_WAITS_H
 #define KBARMAN_WAITS_H
@@ -79,6 +79,119 @@ struct kb_waits {
 int kb_waits_create(const struct kb_waits **out, struct kb_trace *trace,
 		    const struct kb_waits_options *options, struct kb_error *err);
 void kb_waits_destroy(const struct kb_waits *waits);
+
+/* ---- all of their time ---- */
+
+/*
+ * Where the time of tasks and CPUs went, to the nanosecond: each nanosecond of a task is in one class, and so is
+ * each of a CPU. An interrupt goes before a softirq, that before a page fault, that before a system call, and
+ * that before the program's own code. Off the CPU a task waits for something, or could run.
+ *
+ *	const struct kb_classes *classes;
+ *
+ *	if (kb_classes_create(&classes, trace, NULL, &err) < 0)
+ *		errx(1, "%s", kb_error_text(&err));
+ *	for (uint32_t i = 0; i < classes->nr_tasks; i++)
+ *		printf("%s: %llu ns of %llu in its own code\n", classes->tasks[i].name,
+ *		       (unsigned long long)classes->tasks[i].ns[KB_CLASS_USER],
+ *		       (unsigned long long)classes->tasks[i].lived_ns);
+ *	kb_classes_destroy(classes);
+ *
+ * What a capture does not tell is not guessed. Without system calls all time of a program on a CPU is
+ * KB_CLASS_RUNNING. So is what a call that has no end in the capture shares with the code in front of it, because a
+ * call is recorded when it ends.
+ */
+
+enum kb_class {
+	KB_CLASS_USER,		/* the program's own code */
+	KB_CLASS_CALL,		/* a system call, on a CPU */
+	KB_CLASS_FAULT,		/* a page fault, on a CPU */
+	KB_CLASS_IRQ,		/* interrupts in the task's time */
+	KB_CLASS_SOFTIRQ,
+	KB_CLASS_KERNEL,	/* "kernel, other": a task of the kernel's own */
+	KB_CLASS_RUNNING,	/* on a CPU; the capture does not tell these from each other */
+	KB_CLASS_RUNNABLE,	/* off the CPU, though it could run */
+	KB_CLASS_WAIT,
+	KB_CLASS_IDLE,		/* of CPUs */
+	KB_CLASS_OFFLINE,	/* of CPUs */
+	KB_CLASS_UNKNOWN,	/* records were lost, or none says what ran */
+};
+
+#define KB_CLASSES	12
+
+/* The word for an enum kb_class, such as "user"; "unknown" for other numbers. */
+const char *kb_class_name(unsigned int kind);
+
+/* What to read. All zero behind `size`: everything. */
+struct kb_classes_options {
+	size_t size;		/* of this struct, as the caller knows it: sizeof() */
+	/*
+	 * Only time of these tasks, on these CPUs or, off a CPU, since these CPUs, and in that time. What CPUs did
+	 * is of all tasks. NULL: all. It is copied; what it refers to must live as long as the result.
+	 */
+	const struct kb_filter *filter;
+	bool by_name;		/* all tasks of one name as one, whose tid is 0 */
+};
+
+/* Time of a task in one class. */
+struct kb_class_row {
+	enum kb_class kind;
+	uint64_t ns;
+	/*
+	 * The system call; of KB_CLASS_RUNNING the one in which the task was at last; of a fault the word for its
+	 * kind. NULL: there is none, or not known.
+	 */
+	const char *name;
+	uint32_t number;	/* of that call; enum kb_fault_kind */
+	bool known;		/* whether there is such a number */
+	bool compat;		/* ... of the machine's other kind of programs */
+	/*
+	 * What it waited for, without the task's name, times, holder and waker. NULL: it did not wait, or nothing
+	 * but its state is known:
+	 */
+	const struct kb_waits_row *wait;
+	char state;		/* kb_state_letter(); 0: of what has a `wait`, and of other classes */
+};
+
+/* A task while it had one name, or all tasks of that name. */
+struct kb_classes_task {
+	const char *name;
+	uint32_t tid, tgid;
+	/*
+	 * Of the wanted time: from the first moment at which the task is known to live to the last one. It is the
+	 * sum of all classes, but for a filter that wants some CPUs only.
+	 */
+	uint64_t lived_ns;
+	uint64_t ns[KB_CLASSES];
+	const struct kb_class_row *rows;	/* the most time first */
+	uint32_t nr;
+};
+
+/* The sum of all classes is the wanted part of the recorded time. */
+struct kb_classes_cpu {
+	uint32_t cpu;
+	uint64_t ns[KB_CLASSES];
+};
+
+struct kb_classes {
+	const struct kb_classes_task *tasks;	/* the longest life first */
+	uint32_t nr_tasks;
+	const struct kb_classes_cpu *cpus;	/* those with records, in order */
+	uint32_t nr_cpus;
+	uint64_t ns[KB_CLASSES];		/* of these tasks */
+	uint64_t duration_ns;			/* of the capture */
+	bool has_calls, has_faults, has_interrupts, has_wakeups, has_objects;	/* it would have these */
+	bool damaged;
+};
+
+/*
+ * Read all of @trace, which must live as long as the result. Returns 0; 1 if the capture is damaged: @err says
+ * where, and the result is of everything that is whole; or a negative errno, then there is none: the
+ * errors of kb_trace_rewind(), -EINVAL and -ENOMEM. @options may be NULL. kb_classes_destroy() takes NULL, too.
+ */
+int kb_classes_create(const struct kb_classes **out, struct kb_trace *trace,
+		      const struct kb_classes_options *options, struct kb_error *err);
+void kb_classes_destroy(const struct kb_classes *classes);
 
 #ifdef __cplusplus
 }

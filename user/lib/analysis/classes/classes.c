@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <kbarman/classes.h>
+#include <kbarman/waits.h>
 
 #include "analysis/classes/table.h"
 #include "analysis/facts/sources.h"

@@ -3,7 +3,7 @@
 #ifndef KB_LIB_ANALYSIS_CLASSES_TABLE_H
 #define KB_LIB_ANALYSIS_CLASSES_TABLE_H
 
-#include <kbarman/classes.h>
+#include <kbarman/waits.h>
 #include <kbarman/names.h>
 
 #include "analysis/classes/undecided.h"

@@ -14,7 +14,7 @@
 #ifndef KB_LIB_ANALYSIS_CLASSES_UNDECIDED_H
 #define KB_LIB_ANALYSIS_CLASSES_UNDECIDED_H
 
-#include <kbarman/classes.h>
+#include <kbarman/waits.h>
 
 #define KB_UNDECIDED_MOST	4096U
 
