@@ -90,6 +90,7 @@ void report_put_classes(const struct kb_classes *classes, struct kb_out *out)
 	kb_json_begin(&json, "classes");
 	kb_json_u64(&json, "duration_ns", classes->duration_ns);
 	kb_json_u64(&json, "tasks", classes->nr_tasks);
+	kb_json_bool(&json, "only_some", classes->only_some);
 	kb_json_bool(&json, "calls", classes->has_calls);
 	kb_json_bool(&json, "faults", classes->has_faults);
 	kb_json_bool(&json, "interrupts", classes->has_interrupts);

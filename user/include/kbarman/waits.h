@@ -180,6 +180,7 @@ struct kb_classes {
 	uint32_t nr_cpus;
 	uint64_t ns[KB_CLASSES];		/* of these tasks */
 	uint64_t duration_ns;			/* of the capture */
+	bool only_some;				/* the recording was limited to some processes: these are the tasks */
 	bool has_calls, has_faults, has_interrupts, has_wakeups, has_objects;	/* it would have these */
 	bool damaged;
 };

@@ -90,7 +90,7 @@ static const struct kind {
 	{ "waited_for", KB_QUERY_WAITS,
 	  "task object call iowait others device object_value pid name holder_tid holder by by_id by_name by_call " STATS,
 	  "what tasks waited for" },
-	{ "classes", KB_QUERY_CLASSES, "duration_ns tasks calls faults interrupts wakeups objects damaged",
+	{ "classes", KB_QUERY_CLASSES, "duration_ns tasks only_some calls faults interrupts wakeups objects damaged",
 	  "the capture, and what it can tell from each other" },
 	{ "class_sum", KB_QUERY_CLASSES, "class sum_ns", "time of all tasks by class" },
 	{ "class_cpu", KB_QUERY_CLASSES, "cpu class sum_ns", "time of each CPU by class" },

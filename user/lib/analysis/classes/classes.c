@@ -7,10 +7,15 @@
  * What a task did while records were lost is not known, wherever they were: it may have run there. So the gaps
  * are found before, if the capture lacks anything.
  *
+ * If only some tasks were recorded, others have the records of those switches that are from or to a recorded one. Who
+ * makes a call or a fault, or says what it waits for, is recorded; of all others nothing is known, nor whether a CPU
+ * idles that does not halt.
+ *
  * Memory use grows with tasks, their calls and what they wait for, not with records.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <kbarman/waits.h>
 
@@ -55,6 +60,7 @@ struct classes {
 	struct kb_decider decider;
 	uint32_t stop_series;
 	bool has_objects;		/* programs have one whenever they block */
+	bool is_other;			/* what is decided now is of a task that is not recorded */
 	uint64_t ticks;			/* of the current record */
 	int walked;			/* what the last step of the walk said */
 };
@@ -71,9 +77,10 @@ static struct kb_decision decision(enum kb_class kind)
 
 static int take(void *context, uint32_t core, uint32_t group, uint64_t ns, const struct kb_decision *is)
 {
+	static const struct kb_decision not_known = { .kind = KB_CLASS_UNKNOWN };
 	struct classes *classes = context;
 
-	return kb_class_table_take(&classes->table, core, group, ns, is);
+	return kb_class_table_take(&classes->table, core, group, ns, classes->is_other ? &not_known : is);
 }
 
 /* ---- lives of tasks ---- */
@@ -84,15 +91,24 @@ static int decide(struct classes *classes, struct task *task, struct kb_decision
 	return kb_undecided_end(&task->undecided, &is, &call, &classes->decider);
 }
 
+static bool is_recorded(const struct classes *classes, const struct task *task)
+{
+	return task->is_program || !classes->shown.only_some;
+}
+
 /* The call that has not ended in the capture, and what is in front of it. */
 static int leave_undecided(struct classes *classes, struct task *task)
 {
 	struct kb_decision before = task->call, call = task->call;
+	int ret;
 
 	before.kind = KB_CLASS_RUNNING;
 	before.known = call.known && classes->shown.has_calls;
 	call.kind = call.known ? KB_CLASS_CALL : KB_CLASS_RUNNING;
-	return decide(classes, task, before, call);
+	classes->is_other = !is_recorded(classes, task);
+	ret = decide(classes, task, before, call);
+	classes->is_other = false;
+	return ret;
 }
 
 static void leave_group(struct classes *classes, const struct task *task)
@@ -113,6 +129,8 @@ static int see_name(struct classes *classes, struct task *task)
 	leave_group(classes, task);
 	task->group = group;
 	task->since = task->at;
+	if (is_recorded(classes, task))
+		kb_class_table_show(&classes->table, group);
 	return 0;
 }
 
@@ -123,7 +141,11 @@ static int begin_life(struct classes *classes, struct task *task, enum state sta
 	task->is_program = task->is_kernel = false;
 	task->call = decision(KB_CLASS_CALL);
 	task->at = task->since = ns;
-	return kb_class_table_group(&classes->table, (uint32_t)task->key, classes->ticks, &task->group);
+	if (kb_class_table_group(&classes->table, (uint32_t)task->key, classes->ticks, &task->group))
+		return -ENOMEM;
+	if (is_recorded(classes, task))
+		kb_class_table_show(&classes->table, task->group);
+	return 0;
 }
 
 static int end_life(struct classes *classes, struct task *task)
@@ -190,7 +212,7 @@ static struct task *see(struct classes *classes, uint32_t task_id, uint32_t core
 
 /* ---- tiles ---- */
 
-static enum kb_class class_of(const struct kb_tile *tile, const struct cpu *cpu)
+static enum kb_class class_of(const struct classes *classes, const struct kb_tile *tile, const struct cpu *cpu)
 {
 	switch (tile->kind) {
 	case KB_TILE_SOFTIRQ:
@@ -199,6 +221,7 @@ static enum kb_class class_of(const struct kb_tile *tile, const struct cpu *cpu)
 	case KB_TILE_IPI:
 		return KB_CLASS_IRQ;
 	case KB_TILE_IDLE:
+		return classes->shown.only_some ? KB_CLASS_UNKNOWN : KB_CLASS_IDLE;
 	case KB_TILE_HALT:
 		return KB_CLASS_IDLE;
 	case KB_TILE_UNKNOWN:
@@ -220,7 +243,7 @@ static int run(struct classes *classes, struct task *task, uint32_t core, int64_
 
 	if (piece.end == piece.start)
 		return 0;
-	if (task->is_kernel || (!classes->shown.has_calls && !classes->shown.has_faults &&
+	if (task->is_kernel || (is_recorded(classes, task) && !classes->shown.has_calls && !classes->shown.has_faults &&
 				(task->is_program || !classes->has_objects)))
 		return take(classes, core, task->group, (uint64_t)piece.end - (uint64_t)piece.start, &is);
 	return kb_undecided_add(&task->undecided, &piece, &classes->decider);
@@ -251,7 +274,7 @@ static int add_tile(struct classes *classes, const struct kb_tile *tile)
 {
 	struct cpu *cpu = &classes->cpus[tile->core];
 	int64_t start = cpu->done > tile->start ? cpu->done : tile->start;
-	enum kb_class kind = class_of(tile, cpu);
+	enum kb_class kind = class_of(classes, tile, cpu);
 
 	if (tile->end <= start)
 		return 0;
@@ -281,10 +304,11 @@ static struct task *cut(struct classes *classes, const struct kb_event *event, i
 
 /* ---- records ---- */
 
-static void become_program(struct task *task)
+static void become_program(struct classes *classes, struct task *task)
 {
 	task->is_program = true;
 	task->is_kernel = false;
+	kb_class_table_show(&classes->table, task->group);
 }
 
 static int end_call(struct classes *classes, const struct kb_event *event, int64_t now)
@@ -300,7 +324,7 @@ static int end_call(struct classes *classes, const struct kb_event *event, int64
 
 	if (!task)
 		return -ENOMEM;
-	become_program(task);
+	become_program(classes, task);
 	if (event->custom_counter.begin) {
 		ret = kb_undecided_take(&task->undecided, kb_barman_ns(barman, event->custom_counter.begin), &call,
 					&classes->decider) ?: decide(classes, task, before, other);
@@ -334,7 +358,7 @@ static int end_fault(struct classes *classes, const struct kb_event *event, int6
 	if (event->custom_counter.cpu & KB_FAULT_KERNEL)
 		return 0;
 	/* What was in front of a fault of the program's own code was no call. */
-	become_program(task);
+	become_program(classes, task);
 	return decide(classes, task, decision(KB_CLASS_USER), other);
 }
 
@@ -364,12 +388,12 @@ static int wake(struct classes *classes, const struct kb_event *event, int64_t n
 static int learn(struct classes *classes, struct task *task, const struct kb_object *object)
 {
 	if (object->kind == KB_OBJECT_NONE) {
-		if (!classes->has_objects || task->is_program)
+		if (!classes->has_objects || classes->shown.only_some || task->is_program)
 			return 0;
 		task->is_kernel = true;
 		return decide(classes, task, decision(KB_CLASS_KERNEL), decision(KB_CLASS_KERNEL));
 	}
-	become_program(task);
+	become_program(classes, task);
 	task->call.known = !kb_object_is_outside(object);
 	task->call.number = object->call;
 	task->call.compat = object->flags & KB_OBJECT_COMPAT;
@@ -489,13 +513,14 @@ static int prepare(struct classes *classes, const struct kb_classes_options *how
 {
 	const struct kb_barman *barman = kb_trace_barman(classes->trace);
 	struct kb_classes *shown = &classes->shown;
-	const char *objects = kb_barman_fact(barman, "objects");
+	const char *objects = kb_barman_fact(barman, "objects"), *filter = kb_barman_fact(barman, "filter");
 
 	shown->has_calls = kb_has_source(barman, "syscalls");
 	shown->has_faults = kb_has_source(barman, "faults");
 	shown->has_interrupts = kb_has_source(barman, "irq") && kb_has_source(barman, "softirq");
 	shown->has_wakeups = kb_has_source(barman, "wake");
 	shown->has_objects = classes->has_objects = objects && *objects == '1';
+	shown->only_some = filter && strcmp(filter, "none") != 0;
 	classes->stop_series = kb_stops_series(kb_trace_header(classes->trace));
 	classes->decider = (struct kb_decider){ take, classes };
 	classes->cpus = calloc((size_t)kb_trace_header(classes->trace)->max_cores + 1, sizeof(*classes->cpus));

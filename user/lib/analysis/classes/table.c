@@ -12,11 +12,9 @@
 #define OTHERS		(1ULL << 33)	/* in the second word of the key of a wait */
 #define STATE		(1ULL << 32)	/* in the number of a wait: the letter of a state, and nothing else */
 
-#define UNWANTED	(1ULL << 32)	/* in the key of a group, if groups are names only */
-
 struct group {
 	uint64_t key;			/* task id << 32 | number of its name */
-	bool wanted;
+	bool wanted, recorded;
 	uint32_t tgid;
 	uint64_t lived;
 };
@@ -73,24 +71,22 @@ void kb_class_table_release(struct kb_class_table *table)
 int kb_class_table_group(struct kb_class_table *table, uint32_t task_id, uint64_t ticks, uint32_t *group)
 {
 	const struct kb_name_id *comm = kb_name_ids_find(&table->comms, task_id, ticks);
-	bool wanted = kb_wanted_task(&table->wanted, task_id, ticks);
 	uint32_t before = table->groups.nr;
-	struct kb_task_hit hit = { 0 };
+	struct kb_task_hit hit;
 	struct group *row;
 	uint64_t key;
 
 	if (!comm)
 		return -ENOMEM;
-	key = comm->id | (!table->by_name ? (uint64_t)task_id << 32 : wanted ? 0 : UNWANTED);
+	key = (uint64_t)task_id << 32 | comm->id;
 	*group = kb_table_number(&table->groups, &key, kb_table_hash(&table->groups, &key));
 	if (*group == KB_TABLE_NONE)
 		return -ENOMEM;
 	if (table->groups.nr == before)
 		return 0;
 	row = kb_table_row(&table->groups, *group);
-	row->wanted = wanted;
-	if (!table->by_name)
-		kb_tasks_find(table->comms.tasks, task_id, ticks, &hit);
+	row->wanted = kb_wanted_task(&table->wanted, task_id, ticks);
+	kb_tasks_find(table->comms.tasks, task_id, ticks, &hit);
 	row->tgid = hit.tgid;
 	return 0;
 }
@@ -121,6 +117,11 @@ int kb_class_table_wait(struct kb_class_table *table, const struct kb_event *eve
 	*number = found;
 	((struct wait *)kb_table_row(&table->waits, found))->row = row;
 	return 0;
+}
+
+void kb_class_table_show(struct kb_class_table *table, uint32_t group)
+{
+	((struct group *)kb_table_row(&table->groups, group))->recorded = true;
 }
 
 void kb_class_table_live(struct kb_class_table *table, uint32_t group, uint64_t ns)
@@ -162,22 +163,29 @@ int kb_class_table_away(struct kb_class_table *table, uint32_t core, uint32_t gr
 /* ---- the results ---- */
 
 struct sorted {
-	uint32_t group;
-	struct kb_class_row row;
+	uint32_t task;			/* number of a result */
 	uint64_t number;
+	struct kb_class_row row;
 };
 
-static int compare_rows(const void *left, const void *right)
+static int compare_what(const void *left, const void *right)
 {
 	const struct sorted *a = left, *b = right;
 
-	if (a->group != b->group)
-		return a->group < b->group ? -1 : 1;
-	if (a->row.ns != b->row.ns)
-		return a->row.ns > b->row.ns ? -1 : 1;
+	if (a->task != b->task)
+		return a->task < b->task ? -1 : 1;
 	if (a->row.kind != b->row.kind)
 		return a->row.kind < b->row.kind ? -1 : 1;
 	return (a->number > b->number) - (a->number < b->number);
+}
+
+static int compare_ns(const void *left, const void *right)
+{
+	const struct sorted *a = left, *b = right;
+
+	if (a->task == b->task && a->row.ns != b->row.ns)
+		return a->row.ns > b->row.ns ? -1 : 1;
+	return compare_what(left, right);
 }
 
 static int compare_tasks(const void *left, const void *right)
@@ -208,37 +216,71 @@ static struct kb_class_row make_row(const struct kb_class_table *table, const st
 	return row;
 }
 
-/* All rows, those of a group behind each other. NULL without memory. */
-static struct sorted *sort_rows(const struct kb_class_table *table)
+#define NOT_SHOWN	UINT32_MAX
+
+/*
+ * Make the results that are tasks: one for each group, or for each name. Fills @numbers with that of each group.
+ * Returns how many there are.
+ */
+static uint32_t number_tasks(struct kb_class_table *table, uint32_t *numbers, uint32_t *of_name)
 {
-	struct sorted *sorted = calloc((size_t)table->rows.nr + 1, sizeof(*sorted));
+	uint32_t nr = 0;
 
-	for (uint32_t i = 0; sorted && i < table->rows.nr; i++) {
-		const struct sum *sum = kb_table_row(&table->rows, i);
+	for (uint32_t i = 0; i < table->comms.nr; i++)
+		of_name[i] = NOT_SHOWN;
+	for (uint32_t i = 0; i < table->groups.nr; i++) {
+		const struct group *group = kb_table_row(&table->groups, i);
+		uint32_t comm = (uint32_t)group->key;
+		struct kb_classes_task *task;
 
-		sorted[i] = (struct sorted){
-			.group = (uint32_t)(sum->key[0] >> 32), .row = make_row(table, sum), .number = sum->key[1],
-		};
+		numbers[i] = !group->wanted || !group->recorded ? NOT_SHOWN :
+			     table->by_name && of_name[comm] != NOT_SHOWN ? of_name[comm] : nr++;
+		if (numbers[i] == NOT_SHOWN)
+			continue;
+		of_name[comm] = numbers[i];
+		task = &table->shown_tasks[numbers[i]];
+		task->name = kb_name_ids_name(&table->comms, comm);
+		task->tid = table->by_name ? 0 : (uint32_t)(group->key >> 32);
+		task->tgid = table->by_name ? 0 : group->tgid;
+		task->lived_ns += group->lived;
 	}
-	if (sorted)
-		qsort(sorted, table->rows.nr, sizeof(*sorted), compare_rows);
-	return sorted;
+	return nr;
 }
 
-static void show_tasks(struct kb_class_table *table, const struct sorted *sorted, struct kb_classes *shown)
+/* All rows that are shown, those of a task behind each other. Returns their number. */
+static uint32_t sort_rows(const struct kb_class_table *table, const uint32_t *numbers, struct sorted *sorted)
+{
+	uint32_t nr = 0, kept = 0;
+
+	for (uint32_t i = 0; i < table->rows.nr; i++) {
+		const struct sum *sum = kb_table_row(&table->rows, i);
+		uint32_t task = numbers[sum->key[0] >> 32];
+
+		if (task != NOT_SHOWN)
+			sorted[nr++] = (struct sorted){ task, sum->key[1], make_row(table, sum) };
+	}
+	qsort(sorted, nr, sizeof(*sorted), compare_what);
+	for (uint32_t i = 0; i < nr; i++) {
+		if (kept && !compare_what(&sorted[kept - 1], &sorted[i]))
+			sorted[kept - 1].row.ns += sorted[i].row.ns;
+		else
+			sorted[kept++] = sorted[i];
+	}
+	qsort(sorted, kept, sizeof(*sorted), compare_ns);
+	return kept;
+}
+
+static void show_tasks(struct kb_class_table *table, const struct sorted *sorted, uint32_t nr, uint32_t nr_tasks,
+		       struct kb_classes *shown)
 {
 	uint32_t at = 0;
 
-	for (uint32_t i = 0; i < table->groups.nr; i++) {
-		const struct group *group = kb_table_row(&table->groups, i);
+	for (uint32_t i = 0; i < nr_tasks; i++) {
 		struct kb_classes_task *task = &table->shown_tasks[shown->nr_tasks];
 
-		*task = (struct kb_classes_task){
-			.name = kb_name_ids_name(&table->comms, (uint32_t)group->key),
-			.tid = (uint32_t)(group->key >> 32), .tgid = group->tgid, .lived_ns = group->lived,
-			.rows = &table->shown_rows[at],
-		};
-		for (; at < table->rows.nr && sorted[at].group == i; at++) {
+		*task = table->shown_tasks[i];
+		task->rows = &table->shown_rows[at];
+		for (; at < nr && sorted[at].task == i; at++) {
 			table->shown_rows[at] = sorted[at].row;
 			task->ns[sorted[at].row.kind] += sorted[at].row.ns;
 			shown->ns[sorted[at].row.kind] += sorted[at].row.ns;
@@ -274,17 +316,22 @@ static void show_cpus(struct kb_class_table *table, struct kb_classes *shown)
 
 int kb_class_table_finish(struct kb_class_table *table, struct kb_classes *shown)
 {
-	struct sorted *sorted = sort_rows(table);
+	struct sorted *sorted = calloc((size_t)table->rows.nr + 1, sizeof(*sorted));
+	uint32_t *numbers = calloc((size_t)table->groups.nr + 1, sizeof(*numbers));
+	uint32_t *of_name = calloc((size_t)table->comms.nr + 1, sizeof(*of_name)), nr;
+	int ret = -ENOMEM;
 
 	table->shown_tasks = calloc((size_t)table->groups.nr + 1, sizeof(*table->shown_tasks));
 	table->shown_rows = calloc((size_t)table->rows.nr + 1, sizeof(*table->shown_rows));
 	table->shown_cpus = calloc((size_t)table->max_cores + 1, sizeof(*table->shown_cpus));
-	if (!sorted || !table->shown_tasks || !table->shown_rows || !table->shown_cpus) {
-		free(sorted);
-		return -ENOMEM;
+	if (sorted && numbers && of_name && table->shown_tasks && table->shown_rows && table->shown_cpus) {
+		nr = number_tasks(table, numbers, of_name);
+		show_tasks(table, sorted, sort_rows(table, numbers, sorted), nr, shown);
+		show_cpus(table, shown);
+		ret = 0;
 	}
-	show_tasks(table, sorted, shown);
-	show_cpus(table, shown);
 	free(sorted);
-	return 0;
+	free(numbers);
+	free(of_name);
+	return ret;
 }

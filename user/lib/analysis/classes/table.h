@@ -14,7 +14,7 @@
 struct kb_class_table {
 	const struct kb_names *names;
 	struct kb_wanted wanted;
-	bool by_name;
+	bool by_name;			/* the results are by name only */
 	struct kb_name_ids comms;
 	struct kb_table groups;		/* a task with a name */
 	struct kb_table rows;		/* a class of a group */
@@ -40,6 +40,9 @@ int kb_class_table_group(struct kb_class_table *table, uint32_t task_id, uint64_
 /* What @task_id waits for that leaves its CPU at @event, a number for kb_class_table_away(). */
 int kb_class_table_wait(struct kb_class_table *table, const struct kb_event *event, uint32_t task_id,
 			uint64_t *number);
+
+/* The task of @group is recorded: groups of other tasks are no results. */
+void kb_class_table_show(struct kb_class_table *table, uint32_t group);
 
 /* A task of @group lived for @ns, its part of the wanted time. */
 void kb_class_table_live(struct kb_class_table *table, uint32_t group, uint64_t ns);

@@ -66,6 +66,8 @@ static void put_head(const struct latency_text *text, const struct kb_classes *c
 	}
 	text_printf(&text->put, "# recorded : %.6f s\n# tasks    : %.6f s\n", (double)classes->duration_ns / 1e9,
 		    (double)sum_of(classes->ns) / 1e9);
+	if (classes->only_some)
+		text_printf(&text->put, "#            the recording was limited to some processes: what others did is not known\n");
 	put_missing(text, classes->has_calls, "system calls are not told from the programs' own code", "syscalls");
 	put_missing(text, classes->has_faults, "page faults are in what they came from", "faults");
 	put_missing(text, classes->has_interrupts, "interrupts and softirqs are in what they interrupted",
