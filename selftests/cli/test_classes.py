@@ -515,6 +515,27 @@ def what_a_capture_does_not_tell_is_not_guessed(tmp):
     assert found[900] == {("running", None): 100, ("wait", None, "D", None): 100}, found
 
 
+def of_tasks_that_were_not_recorded_nothing_is_said(tmp):
+    capture = Capture(1, filter="command")
+    for task, name in (7, "recorded"), (8, "other"):
+        capture.task(task, name)
+    capture.switch(0, 0, 7)
+    capture.syscall(0, 200, 7, READ, 100, 1)
+    capture.block_in(0, 300, 8, POLL)       # then to whom it likes
+    capture.irq(0, 350, 360, 3, 8)
+    capture.waking(0, 400, 8, 7)
+    capture.switch(0, 500, 7, blocked=True, state=SLEEPS)
+    capture.block_in(0, 600, 0, POLL)       # and from the idle task to another one
+    capture.halt(0, 700, True, 1)
+    capture.halt(0, 800, False)
+    capture.switch(0, 900, 7)
+    found, cpus = read(tmp, capture)
+    assert found == {7: {("user", None): 100, ("call", "read"): 100, ("running", "poll"): 100, ("call", "poll"): 100,
+                         ("wait", "poll", "call", None): 400, ("runnable", None): 100}}, found
+    assert cpus == {0: {"user": 100, "call": 200, "irq": 10, "running": 100, "idle": 100, "unknown": 390}}, cpus
+    assert "limited to some processes" in tap.run("report", "--classes", cwd=tmp).stdout
+
+
 # ---- parts of a capture, and the tables ----
 
 def tasks_cpus_and_times_are_chosen(tmp):
