@@ -40,7 +40,13 @@ struct task {
 	uint64_t wait;			/* what it waits for */
 	int64_t at;			/* ns: what is in front of this is accounted for */
 	int64_t since;			/* ns: since when it lives in its group */
-	struct kb_decision call;	/* in which it was when it blocked last, and whose end is not known */
+	/*
+	 * In which call it was when it blocked last, and when it did so first, since its last call ended, and which one
+	 * that was. Linux does what is left of a call after its end, too, such as the last part of close(2), and says
+	 * then that the task is in it.
+	 */
+	struct kb_decision call, first, last;
+	int64_t first_at;		/* ns, if `first` is known */
 	struct kb_undecided undecided;
 };
 
@@ -96,17 +102,23 @@ static bool is_recorded(const struct classes *classes, const struct task *task)
 	return task->is_program || !classes->shown.only_some;
 }
 
+static bool is_same(const struct kb_decision *call, const struct kb_decision *other)
+{
+	return call->known && other->known && call->number == other->number && call->compat == other->compat;
+}
+
 /* The call that has not ended in the capture, and what is in front of it. */
 static int leave_undecided(struct classes *classes, struct task *task)
 {
-	struct kb_decision before = task->call, call = task->call;
+	struct kb_decision earlier = task->call, call = task->call;
 	int ret;
 
-	before.kind = KB_CLASS_RUNNING;
-	before.known = call.known && classes->shown.has_calls;
-	call.kind = call.known ? KB_CLASS_CALL : KB_CLASS_RUNNING;
+	earlier.kind = KB_CLASS_RUNNING;
+	earlier.known = call.known && classes->shown.has_calls;
+	if (!call.known || !is_same(&call, &task->first) || is_same(&call, &task->last))
+		call.kind = KB_CLASS_RUNNING;
 	classes->is_other = !is_recorded(classes, task);
-	ret = decide(classes, task, before, call);
+	ret = decide(classes, task, earlier, call);
 	classes->is_other = false;
 	return ret;
 }
@@ -139,7 +151,7 @@ static int begin_life(struct classes *classes, struct task *task, enum state sta
 	task->state = state;
 	task->core = core;
 	task->is_program = task->is_kernel = false;
-	task->call = decision(KB_CLASS_CALL);
+	task->call = task->first = task->last = decision(KB_CLASS_CALL);
 	task->at = task->since = ns;
 	if (kb_class_table_group(&classes->table, (uint32_t)task->key, classes->ticks, &task->group))
 		return -ENOMEM;
@@ -158,7 +170,7 @@ static int end_life(struct classes *classes, struct task *task)
 /* Records of @task may be lost: one of these could have ended its call. */
 static void doubt(struct task *task)
 {
-	task->call.known = false;
+	task->call.known = task->first.known = task->last.known = false;
 	kb_undecided_doubt(&task->undecided);
 }
 
@@ -311,14 +323,22 @@ static void become_program(struct classes *classes, struct task *task)
 	kb_class_table_show(&classes->table, task->group);
 }
 
+/* What a task did before @begin, ns, when it was in its own code. */
+static struct kb_decision before(const struct task *task, int64_t begin)
+{
+	if (!task->first.known || task->first_at >= begin)
+		return decision(KB_CLASS_USER);
+	return is_same(&task->first, &task->last) ? task->first : decision(KB_CLASS_RUNNING);
+}
+
 static int end_call(struct classes *classes, const struct kb_event *event, int64_t now)
 {
 	struct kb_decision call = {
 		.kind = KB_CLASS_CALL, .known = true, .number = event->custom_counter.id,
 		.compat = event->custom_counter.cpu & KB_SYSCALL_COMPAT,
 	};
-	struct kb_decision before = decision(KB_CLASS_USER), other = decision(KB_CLASS_RUNNING);
-	const struct kb_barman *barman = kb_trace_barman(classes->trace);
+	int64_t begin = kb_barman_ns(kb_trace_barman(classes->trace), event->custom_counter.begin);
+	struct kb_decision running = decision(KB_CLASS_RUNNING);
 	struct task *task = cut(classes, event, now);
 	int ret;
 
@@ -326,16 +346,17 @@ static int end_call(struct classes *classes, const struct kb_event *event, int64
 		return -ENOMEM;
 	become_program(classes, task);
 	if (event->custom_counter.begin) {
-		ret = kb_undecided_take(&task->undecided, kb_barman_ns(barman, event->custom_counter.begin), &call,
-					&classes->decider) ?: decide(classes, task, before, other);
+		ret = kb_undecided_take(&task->undecided, begin, &call, &classes->decider) ?:
+		      decide(classes, task, before(task, begin), running);
 	} else if (kb_syscall_is_own(classes->table.names, event)) {
-		before = call;
-		before.kind = KB_CLASS_RUNNING;
-		ret = decide(classes, task, before, call);
+		running = call;
+		running.kind = KB_CLASS_RUNNING;
+		ret = decide(classes, task, running, call);
 	} else {	/* it has lived in this call only */
 		ret = decide(classes, task, call, call);
 	}
-	task->call.known = false;
+	task->call.known = task->first.known = false;
+	task->last = call;
 	return ret ?: see_name(classes, task);
 }
 
@@ -344,22 +365,23 @@ static int end_fault(struct classes *classes, const struct kb_event *event, int6
 	struct kb_decision fault = {
 		.kind = KB_CLASS_FAULT, .known = true, .number = kb_fault_kind(event),
 	};
-	const struct kb_barman *barman = kb_trace_barman(classes->trace);
+	int64_t begin = kb_barman_ns(kb_trace_barman(classes->trace), event->custom_counter.begin);
 	struct task *task = kb_ended_is_timed(event) ? cut(classes, event, now) : NULL;
-	struct kb_decision other = decision(KB_CLASS_RUNNING);
+	struct kb_decision running = decision(KB_CLASS_RUNNING), is;
 	int ret;
 
 	if (!task)
 		return kb_ended_is_timed(event) ? -ENOMEM : 0;
-	ret = kb_undecided_take(&task->undecided, kb_barman_ns(barman, event->custom_counter.begin), &fault,
-				&classes->decider);
+	ret = kb_undecided_take(&task->undecided, begin, &fault, &classes->decider);
 	if (ret || !classes->shown.has_calls)
-		return ret ?: decide(classes, task, other, other);
+		return ret ?: decide(classes, task, running, running);
 	if (event->custom_counter.cpu & KB_FAULT_KERNEL)
 		return 0;
 	/* What was in front of a fault of the program's own code was no call. */
 	become_program(classes, task);
-	return decide(classes, task, decision(KB_CLASS_USER), other);
+	is = before(task, begin);
+	task->first.known = false;
+	return decide(classes, task, is, running);
 }
 
 /* A wakeup: of a task that is @is_new, it is the first one. */
@@ -397,8 +419,11 @@ static int learn(struct classes *classes, struct task *task, const struct kb_obj
 	task->call.known = !kb_object_is_outside(object);
 	task->call.number = object->call;
 	task->call.compat = object->flags & KB_OBJECT_COMPAT;
-	if (task->call.known && classes->shown.has_calls)
+	if (task->call.known && !task->first.known && classes->shown.has_calls) {
+		task->first = task->call;
+		task->first_at = task->at;
 		kb_undecided_in_call(&task->undecided);
+	}
 	return classes->shown.has_calls || classes->shown.has_faults ? 0 : leave_undecided(classes, task);
 }
 

@@ -159,7 +159,7 @@ static void put_what(const struct latency_text *text, const struct kb_class_row 
 		text_printf(&text->put, "page faults, %s", row->name);
 		break;
 	case KB_CLASS_RUNNING:
-		text_printf(&text->put, row->known ? "user, then " : "user or kernel");
+		text_printf(&text->put, row->known ? "user or " : "user or kernel");
 		if (row->known)
 			put_call(text, row);
 		break;
