@@ -83,9 +83,10 @@ void kb_waits_destroy(const struct kb_waits *waits);
 /* ---- all of their time ---- */
 
 /*
- * Where the time of tasks and CPUs went, to the nanosecond: each nanosecond of a task is in one class, and so is
- * each of a CPU. An interrupt goes before a softirq, that before a page fault, that before a system call, and
- * that before the program's own code. Off the CPU a task waits for something, or could run.
+ * Where the time of tasks and CPUs went, to the nanosecond: each nanosecond of a task is in one
+ * class, and so is each of a CPU. An interrupt goes before a softirq, that before a page fault,
+ * that before a system call, and that before the program's own code. Off the CPU a task waits for
+ * something, or could run.
  *
  *	const struct kb_classes *classes;
  *
@@ -97,9 +98,9 @@ void kb_waits_destroy(const struct kb_waits *waits);
  *		       (unsigned long long)classes->tasks[i].lived_ns);
  *	kb_classes_destroy(classes);
  *
- * What a capture does not tell is not guessed. Without system calls all time of a program on a CPU is
- * KB_CLASS_RUNNING. So is what a call that has no end in the capture shares with the code in front of it, because a
- * call is recorded when it ends.
+ * What a capture does not tell is not guessed. Without system calls all time of a program on a
+ * CPU is KB_CLASS_RUNNING. So is what a call that has no end in the capture shares with the code
+ * in front of it, because a call is recorded when it ends.
  */
 
 enum kb_class {
@@ -126,8 +127,9 @@ const char *kb_class_name(unsigned int kind);
 struct kb_classes_options {
 	size_t size;		/* of this struct, as the caller knows it: sizeof() */
 	/*
-	 * Only time of these tasks, on these CPUs or, off a CPU, since these CPUs, and in that time. What CPUs did
-	 * is of all tasks. NULL: all. It is copied; what it refers to must live as long as the result.
+	 * Only time of these tasks, on these CPUs or, off a CPU, since these CPUs, and in that
+	 * time. What CPUs did is of all tasks. NULL: all. It is copied; what it refers to must
+	 * live as long as the result.
 	 */
 	const struct kb_filter *filter;
 	bool by_name;		/* all tasks of one name as one, whose tid is 0 */
@@ -138,19 +140,19 @@ struct kb_class_row {
 	enum kb_class kind;
 	uint64_t ns;
 	/*
-	 * The system call; of KB_CLASS_RUNNING the one in which the task was at last; of a fault the word for its
-	 * kind. NULL: there is none, or not known.
+	 * The system call; of KB_CLASS_RUNNING the one in which the task was at last; of a fault
+	 * the word for its kind. NULL: there is none, or not known.
 	 */
 	const char *name;
 	uint32_t number;	/* of that call; enum kb_fault_kind */
 	bool known;		/* whether there is such a number */
 	bool compat;		/* ... of the machine's other kind of programs */
 	/*
-	 * What it waited for, without the task's name, times, holder and waker. NULL: it did not wait, or nothing
-	 * but its state is known:
+	 * What it waited for, without the task's name, times, holder and waker. NULL: it did not
+	 * wait, or nothing but its state is known:
 	 */
 	const struct kb_waits_row *wait;
-	char state;		/* kb_state_letter(); 0: of what has a `wait`, and of other classes */
+	char state;		/* kb_state_letter(); 0: it has a `wait`, or is of another class */
 };
 
 /* A task while it had one name, or all tasks of that name. */
@@ -158,8 +160,8 @@ struct kb_classes_task {
 	const char *name;
 	uint32_t tid, tgid;
 	/*
-	 * Of the wanted time: from the first moment at which the task is known to live to the last one. It is the
-	 * sum of all classes, but for a filter that wants some CPUs only.
+	 * Of the wanted time: from the first moment at which the task is known to live to the
+	 * last one. It is the sum of all classes, but for a filter that wants some CPUs only.
 	 */
 	uint64_t lived_ns;
 	uint64_t ns[KB_CLASSES];
@@ -180,15 +182,17 @@ struct kb_classes {
 	uint32_t nr_cpus;
 	uint64_t ns[KB_CLASSES];		/* of these tasks */
 	uint64_t duration_ns;			/* of the capture */
-	bool only_some;				/* the recording was limited to some processes: these are the tasks */
-	bool has_calls, has_faults, has_interrupts, has_wakeups, has_objects;	/* it would have these */
+	bool only_some;		/* the recording was limited to some processes: these are the tasks */
+	/* The capture would have these. */
+	bool has_calls, has_faults, has_interrupts, has_wakeups, has_objects;
 	bool damaged;
 };
 
 /*
- * Read all of @trace, which must live as long as the result. Returns 0; 1 if the capture is damaged: @err says
- * where, and the result is of everything that is whole; or a negative errno, then there is none: the
- * errors of kb_trace_rewind(), -EINVAL and -ENOMEM. @options may be NULL. kb_classes_destroy() takes NULL, too.
+ * Read all of @trace, which must live as long as the result. Returns 0; 1 if the capture is
+ * damaged: @err says where, and the result is of everything that is whole; or a negative errno,
+ * then there is none: the errors of kb_trace_rewind(), -EINVAL and -ENOMEM. @options may be NULL.
+ * kb_classes_destroy() takes NULL, too.
  */
 int kb_classes_create(const struct kb_classes **out, struct kb_trace *trace,
 		      const struct kb_classes_options *options, struct kb_error *err);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * One walk. Tiles say what each CPU did; a task is on one of them, or away since its last switch. Each task has a
- * moment up to which its time is accounted for, which only goes on, so its classes add up to its life whatever
- * the records say. What is not decided when it happens waits in `undecided` for the record of the call or fault.
+ * One walk. Tiles say what each CPU did; a task is on one of them, or away since its last switch.
+ * Each task has a moment up to which its time is accounted for, which only goes on, so its
+ * classes add up to its life whatever the records say. What is not decided when it happens waits
+ * in `undecided` for the record of the call or fault.
  *
- * What a task did while records were lost is not known, wherever they were: it may have run there. So the gaps
- * are found before, if the capture lacks anything.
+ * What a task did while records were lost is not known, wherever they were: it may have run
+ * there. So the gaps are found before, if the capture lacks anything.
  *
- * If only some tasks were recorded, others have the records of those switches that are from or to a recorded one. Who
- * makes a call or a fault, or says what it waits for, is recorded; of all others nothing is known, nor whether a CPU
- * idles that does not halt.
+ * If only some tasks were recorded, others have the records of those switches that are from or to
+ * a recorded one. Who makes a call or a fault, or says what it waits for, is recorded; of all
+ * others nothing is known, nor whether a CPU idles that does not halt.
  *
  * Memory use grows with tasks, their calls and what they wait for, not with records.
  */
@@ -41,9 +42,9 @@ struct task {
 	int64_t at;			/* ns: what is in front of this is accounted for */
 	int64_t since;			/* ns: since when it lives in its group */
 	/*
-	 * In which call it was when it blocked last, and when it did so first, since its last call ended, and which one
-	 * that was. Linux does what is left of a call after its end, too, such as the last part of close(2), and says
-	 * then that the task is in it.
+	 * In which call it was when it blocked last, and when it did so first, since its last
+	 * call ended, and which one that was. Linux does what is left of a call after its end,
+	 * too, such as the last part of close(2), and says then that the task is in it.
 	 */
 	struct kb_decision call, first, last;
 	int64_t first_at;		/* ns, if `first` is known */
@@ -81,18 +82,21 @@ static struct kb_decision decision(enum kb_class kind)
 	return (struct kb_decision){ .kind = kind };
 }
 
-static int take(void *context, uint32_t core, uint32_t group, uint64_t ns, const struct kb_decision *is)
+static int take(void *context, uint32_t core, uint32_t group, uint64_t ns,
+		const struct kb_decision *is)
 {
 	static const struct kb_decision not_known = { .kind = KB_CLASS_UNKNOWN };
 	struct classes *classes = context;
 
-	return kb_class_table_take(&classes->table, core, group, ns, classes->is_other ? &not_known : is);
+	return kb_class_table_take(&classes->table, core, group, ns,
+				   classes->is_other ? &not_known : is);
 }
 
 /* ---- lives of tasks ---- */
 
 /* All that is undecided of @task is that, and what was surely in a call is @call. */
-static int decide(struct classes *classes, struct task *task, struct kb_decision is, struct kb_decision call)
+static int decide(struct classes *classes, struct task *task, struct kb_decision is,
+		  struct kb_decision call)
 {
 	return kb_undecided_end(&task->undecided, &is, &call, &classes->decider);
 }
@@ -104,7 +108,8 @@ static bool is_recorded(const struct classes *classes, const struct task *task)
 
 static bool is_same(const struct kb_decision *call, const struct kb_decision *other)
 {
-	return call->known && other->known && call->number == other->number && call->compat == other->compat;
+	return call->known && other->known && call->number == other->number &&
+	       call->compat == other->compat;
 }
 
 /* The call that has not ended in the capture, and what is in front of it. */
@@ -146,14 +151,16 @@ static int see_name(struct classes *classes, struct task *task)
 	return 0;
 }
 
-static int begin_life(struct classes *classes, struct task *task, enum state state, uint32_t core, int64_t ns)
+static int begin_life(struct classes *classes, struct task *task, enum state state, uint32_t core,
+		      int64_t ns)
 {
 	task->state = state;
 	task->core = core;
 	task->is_program = task->is_kernel = false;
 	task->call = task->first = task->last = decision(KB_CLASS_CALL);
 	task->at = task->since = ns;
-	if (kb_class_table_group(&classes->table, (uint32_t)task->key, classes->ticks, &task->group))
+	if (kb_class_table_group(&classes->table, (uint32_t)task->key, classes->ticks,
+				 &task->group))
 		return -ENOMEM;
 	if (is_recorded(classes, task))
 		kb_class_table_show(&classes->table, task->group);
@@ -182,9 +189,10 @@ static int settle_away(struct classes *classes, struct task *task, int64_t ns)
 	uint64_t lost = kb_gaps_ns(&classes->gaps, from, until);
 	enum kb_class kind = task->state == WAITS ? KB_CLASS_WAIT : KB_CLASS_RUNNABLE;
 
-	return kb_class_table_away(&classes->table, task->core, task->group, (uint64_t)until - (uint64_t)from - lost,
-				   kind, task->wait) ?:
-	       kb_class_table_away(&classes->table, task->core, task->group, lost, KB_CLASS_UNKNOWN, 0);
+	return kb_class_table_away(&classes->table, task->core, task->group,
+				   (uint64_t)until - (uint64_t)from - lost, kind, task->wait)
+		       ?: kb_class_table_away(&classes->table, task->core, task->group, lost,
+					      KB_CLASS_UNKNOWN, 0);
 }
 
 /* Account for the time of @task until @ns. */
@@ -198,7 +206,8 @@ static int settle(struct classes *classes, struct task *task, int64_t ns)
 		doubt(task);
 	if (task->state == ON_CPU)	/* no record says what it did */
 		ret = kb_class_table_away(&classes->table, task->core, task->group,
-					  kb_wanted_span(&classes->table.wanted, task->at, ns), KB_CLASS_UNKNOWN, 0);
+					  kb_wanted_span(&classes->table.wanted, task->at, ns),
+					  KB_CLASS_UNKNOWN, 0);
 	else
 		ret = settle_away(classes, task, ns);
 	task->at = ns;
@@ -224,7 +233,8 @@ static struct task *see(struct classes *classes, uint32_t task_id, uint32_t core
 
 /* ---- tiles ---- */
 
-static enum kb_class class_of(const struct classes *classes, const struct kb_tile *tile, const struct cpu *cpu)
+static enum kb_class class_of(const struct classes *classes, const struct kb_tile *tile,
+			      const struct cpu *cpu)
 {
 	switch (tile->kind) {
 	case KB_TILE_SOFTIRQ:
@@ -244,7 +254,8 @@ static enum kb_class class_of(const struct classes *classes, const struct kb_til
 }
 
 /* @task ran, in its own code or for itself in the kernel. */
-static int run(struct classes *classes, struct task *task, uint32_t core, int64_t start, int64_t end)
+static int run(struct classes *classes, struct task *task, uint32_t core, int64_t start,
+	       int64_t end)
 {
 	const struct kb_wanted *wanted = &classes->table.wanted;
 	struct kb_piece piece = {
@@ -255,14 +266,17 @@ static int run(struct classes *classes, struct task *task, uint32_t core, int64_
 
 	if (piece.end == piece.start)
 		return 0;
-	if (task->is_kernel || (is_recorded(classes, task) && !classes->shown.has_calls && !classes->shown.has_faults &&
-				(task->is_program || !classes->has_objects)))
-		return take(classes, core, task->group, (uint64_t)piece.end - (uint64_t)piece.start, &is);
+	if (task->is_kernel ||
+	    (is_recorded(classes, task) && !classes->shown.has_calls &&
+	     !classes->shown.has_faults && (task->is_program || !classes->has_objects)))
+		return take(classes, core, task->group, (uint64_t)piece.end - (uint64_t)piece.start,
+			    &is);
 	return kb_undecided_add(&task->undecided, &piece, &classes->decider);
 }
 
 /* A tile in the time of a task. */
-static int add_of_task(struct classes *classes, const struct kb_tile *tile, int64_t start, enum kb_class kind)
+static int add_of_task(struct classes *classes, const struct kb_tile *tile, int64_t start,
+		       enum kb_class kind)
 {
 	const struct kb_wanted *wanted = &classes->table.wanted;
 	struct task *task = see(classes, tile->task_id, tile->core, start);
@@ -292,9 +306,11 @@ static int add_tile(struct classes *classes, const struct kb_tile *tile)
 		return 0;
 	cpu->done = tile->end;
 	cpu->offline &= tile->kind == KB_TILE_UNKNOWN || kb_origin_interrupts(tile->kind);
-	if (tile->has_task && tile->task_id && (tile->kind == KB_TILE_TASK || kb_origin_interrupts(tile->kind)))
+	if (tile->has_task && tile->task_id &&
+	    (tile->kind == KB_TILE_TASK || kb_origin_interrupts(tile->kind)))
 		return add_of_task(classes, tile, start, kind);
-	classes->table.cpus[tile->core][kind] += kb_wanted_span(&classes->table.wanted, start, tile->end);
+	classes->table.cpus[tile->core][kind] +=
+		kb_wanted_span(&classes->table.wanted, start, tile->end);
 	return 0;
 }
 
@@ -324,7 +340,7 @@ static void become_program(struct classes *classes, struct task *task)
 }
 
 /* What a task did before @begin, ns, when it was in its own code. */
-static struct kb_decision before(const struct task *task, int64_t begin)
+static struct kb_decision what_before(const struct task *task, int64_t begin)
 {
 	if (!task->first.known || task->first_at >= begin)
 		return decision(KB_CLASS_USER);
@@ -347,7 +363,7 @@ static int end_call(struct classes *classes, const struct kb_event *event, int64
 	become_program(classes, task);
 	if (event->custom_counter.begin) {
 		ret = kb_undecided_take(&task->undecided, begin, &call, &classes->decider) ?:
-		      decide(classes, task, before(task, begin), running);
+		      decide(classes, task, what_before(task, begin), running);
 	} else if (kb_syscall_is_own(classes->table.names, event)) {
 		running = call;
 		running.kind = KB_CLASS_RUNNING;
@@ -379,7 +395,7 @@ static int end_fault(struct classes *classes, const struct kb_event *event, int6
 		return 0;
 	/* What was in front of a fault of the program's own code was no call. */
 	become_program(classes, task);
-	is = before(task, begin);
+	is = what_before(task, begin);
 	task->first.known = false;
 	return decide(classes, task, is, running);
 }
@@ -424,14 +440,18 @@ static int learn(struct classes *classes, struct task *task, const struct kb_obj
 		task->first_at = task->at;
 		kb_undecided_in_call(&task->undecided);
 	}
-	return classes->shown.has_calls || classes->shown.has_faults ? 0 : leave_undecided(classes, task);
+	return classes->shown.has_calls || classes->shown.has_faults
+		       ? 0
+		       : leave_undecided(classes, task);
 }
 
 /* @task_id leaves its CPU. */
-static int leave(struct classes *classes, const struct kb_event *event, uint32_t task_id, int64_t now)
+static int leave(struct classes *classes, const struct kb_event *event, uint32_t task_id,
+		 int64_t now)
 {
 	struct task *task = see(classes, task_id, event->core, now);
-	char letter = kb_state_letter(kb_trace_header(classes->trace), event->task_switch.prev_state);
+	char letter =
+		kb_state_letter(kb_trace_header(classes->trace), event->task_switch.prev_state);
 	bool blocks = event->task_switch.reason != KB_SWITCH_PREEMPTED;
 
 	if (!task || (blocks && learn(classes, task, &event->task_switch.object)))
@@ -443,10 +463,12 @@ static int leave(struct classes *classes, const struct kb_event *event, uint32_t
 	       (blocks ? kb_class_table_wait(&classes->table, event, task_id, &task->wait) : 0);
 }
 
-static int add_switch(struct classes *classes, const struct kb_event *event, const struct kb_tile *before, int64_t now)
+static int add_switch(struct classes *classes, const struct kb_event *event,
+		      const struct kb_tile *before, int64_t now)
 {
 	struct task *task;
-	int ret = before->has_task && before->task_id ? leave(classes, event, before->task_id, now) : 0;
+	int ret = before->has_task && before->task_id ? leave(classes, event, before->task_id, now)
+						      : 0;
 
 	if (ret || !event->task_id)
 		return ret;
@@ -514,7 +536,8 @@ static int finish_lives(struct classes *classes)
 		if (task->state == GONE)
 			continue;
 		/* One whose CPU tells nothing more may live no longer. */
-		ret = task->state != ON_CPU ? settle(classes, task, kb_trace_last(classes->trace)) : 0;
+		ret = task->state != ON_CPU ? settle(classes, task, kb_trace_last(classes->trace))
+					    : 0;
 		ret = ret ?: end_life(classes, task);
 	}
 	return ret;
@@ -534,11 +557,13 @@ static int read_all(struct classes *classes, struct kb_error *err)
 	return ret || classes->walked == -ENOMEM ? no_memory(err) : 0;
 }
 
-static int prepare(struct classes *classes, const struct kb_classes_options *how, struct kb_error *err)
+static int prepare(struct classes *classes, const struct kb_classes_options *how,
+		   struct kb_error *err)
 {
 	const struct kb_barman *barman = kb_trace_barman(classes->trace);
 	struct kb_classes *shown = &classes->shown;
-	const char *objects = kb_barman_fact(barman, "objects"), *filter = kb_barman_fact(barman, "filter");
+	const char *objects = kb_barman_fact(barman, "objects"),
+		   *filter = kb_barman_fact(barman, "filter");
 
 	shown->has_calls = kb_has_source(barman, "syscalls");
 	shown->has_faults = kb_has_source(barman, "faults");
@@ -548,13 +573,15 @@ static int prepare(struct classes *classes, const struct kb_classes_options *how
 	shown->only_some = filter && strcmp(filter, "none") != 0;
 	classes->stop_series = kb_stops_series(kb_trace_header(classes->trace));
 	classes->decider = (struct kb_decider){ take, classes };
-	classes->cpus = calloc((size_t)kb_trace_header(classes->trace)->max_cores + 1, sizeof(*classes->cpus));
+	classes->cpus = calloc((size_t)kb_trace_header(classes->trace)->max_cores + 1,
+			       sizeof(*classes->cpus));
 	if (!classes->cpus)
 		return no_memory(err);
 	for (uint32_t core = 0; core < kb_trace_header(classes->trace)->max_cores; core++)
 		classes->cpus[core].done = INT64_MIN;
 	return kb_class_table_init(&classes->table, classes->trace, how, err) ?:
-	       kb_trace_rewind(classes->trace, err) ?: kb_gaps_read(&classes->gaps, classes->trace, err) ?:
+	       kb_trace_rewind(classes->trace, err) ?:
+	       kb_gaps_read(&classes->gaps, classes->trace, err) ?:
 	       kb_tiles_create(&classes->tiles, classes->trace, err);
 }
 
@@ -592,8 +619,8 @@ int kb_classes_create(const struct kb_classes **out, struct kb_trace *trace,
 		return no_memory(err);
 	classes->trace = trace;
 	kb_table_init(&classes->tasks, sizeof(struct task), 1);
-	ret = KB_OPTIONS(&how, options, err) ?: prepare(classes, &how, err) ?: read_all(classes, err) ?:
-	      finish(classes, err);
+	ret = KB_OPTIONS(&how, options, err) ?: prepare(classes, &how, err) ?:
+	      read_all(classes, err) ?: finish(classes, err);
 	if (ret) {
 		destroy(classes);
 		return ret;
@@ -611,10 +638,12 @@ void kb_classes_destroy(const struct kb_classes *classes)
 const char *kb_class_name(unsigned int kind)
 {
 	static const char *const names[KB_CLASSES] = {
-		[KB_CLASS_USER] = "user", [KB_CLASS_CALL] = "call", [KB_CLASS_FAULT] = "fault",
-		[KB_CLASS_IRQ] = "irq", [KB_CLASS_SOFTIRQ] = "softirq", [KB_CLASS_KERNEL] = "kernel",
-		[KB_CLASS_RUNNING] = "running", [KB_CLASS_RUNNABLE] = "runnable", [KB_CLASS_WAIT] = "wait",
-		[KB_CLASS_IDLE] = "idle", [KB_CLASS_OFFLINE] = "offline", [KB_CLASS_UNKNOWN] = "unknown",
+		[KB_CLASS_USER] = "user",	[KB_CLASS_CALL] = "call",
+		[KB_CLASS_FAULT] = "fault",	[KB_CLASS_IRQ] = "irq",
+		[KB_CLASS_SOFTIRQ] = "softirq", [KB_CLASS_KERNEL] = "kernel",
+		[KB_CLASS_RUNNING] = "running", [KB_CLASS_RUNNABLE] = "runnable",
+		[KB_CLASS_WAIT] = "wait",	[KB_CLASS_IDLE] = "idle",
+		[KB_CLASS_OFFLINE] = "offline", [KB_CLASS_UNKNOWN] = "unknown",
 	};
 
 	return kind < KB_CLASSES ? names[kind] : "unknown";

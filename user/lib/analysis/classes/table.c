@@ -10,7 +10,7 @@
 
 #define WAITS_MOST	65536U		/* then one for all others of a kind */
 #define OTHERS		(1ULL << 33)	/* in the second word of the key of a wait */
-#define STATE		(1ULL << 32)	/* in the number of a wait: the letter of a state, and nothing else */
+#define STATE		(1ULL << 32)	/* in the number of a wait: the letter of a state alone */
 
 struct group {
 	uint64_t key;			/* task id << 32 | number of its name */
@@ -20,7 +20,7 @@ struct group {
 };
 
 struct sum {
-	uint64_t key[2];		/* group << 32 | class, and what tells rows of a class apart */
+	uint64_t key[2];	/* group << 32 | class, and what tells rows of a class apart */
 	uint64_t ns;
 };
 
@@ -49,7 +49,8 @@ int kb_class_table_init(struct kb_class_table *table, struct kb_trace *trace,
 	table->cpus = calloc((size_t)table->max_cores + 1, sizeof(*table->cpus));
 	table->seen = calloc((size_t)table->max_cores + 1, sizeof(*table->seen));
 	if (!table->cpus || !table->seen)
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory for %u CPUs", table->max_cores);
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory for %u CPUs",
+				    table->max_cores);
 	table->by_name = how->by_name;
 	return kb_wanted_init(&table->wanted, trace, how->filter, err);
 }
@@ -68,7 +69,8 @@ void kb_class_table_release(struct kb_class_table *table)
 	free(table->shown_cpus);
 }
 
-int kb_class_table_group(struct kb_class_table *table, uint32_t task_id, uint64_t ticks, uint32_t *group)
+int kb_class_table_group(struct kb_class_table *table, uint32_t task_id, uint64_t ticks,
+			 uint32_t *group)
 {
 	const struct kb_name_id *comm = kb_name_ids_find(&table->comms, task_id, ticks);
 	uint32_t before = table->groups.nr;
@@ -91,8 +93,8 @@ int kb_class_table_group(struct kb_class_table *table, uint32_t task_id, uint64_
 	return 0;
 }
 
-int kb_class_table_wait(struct kb_class_table *table, const struct kb_event *event, uint32_t task_id,
-			uint64_t *number)
+int kb_class_table_wait(struct kb_class_table *table, const struct kb_event *event,
+			uint32_t task_id, uint64_t *number)
 {
 	const struct kb_header *header = kb_trace_header(table->wanted.trace);
 	const struct kb_object *object = &event->task_switch.object;
@@ -129,8 +131,8 @@ void kb_class_table_live(struct kb_class_table *table, uint32_t group, uint64_t 
 	((struct group *)kb_table_row(&table->groups, group))->lived += ns;
 }
 
-static int add(struct kb_class_table *table, uint32_t core, uint32_t group, uint64_t ns, enum kb_class kind,
-	       uint64_t number)
+static int add(struct kb_class_table *table, uint32_t core, uint32_t group, uint64_t ns,
+	       enum kb_class kind, uint64_t number)
 {
 	const struct group *of = kb_table_row(&table->groups, group);
 	uint64_t key[2] = { (uint64_t)group << 32 | kind, number };
@@ -205,13 +207,15 @@ static struct kb_class_row make_row(const struct kb_class_table *table, const st
 	if (row.kind == KB_CLASS_WAIT && number & STATE) {
 		row.state = (char)number;
 	} else if (row.kind == KB_CLASS_WAIT) {
-		row.wait = &((const struct wait *)kb_table_row(&table->waits, (uint32_t)number))->row;
+		row.wait =
+			&((const struct wait *)kb_table_row(&table->waits, (uint32_t)number))->row;
 	} else if (number & KNOWN) {
 		row.known = true;
 		row.number = (uint32_t)number;
 		row.compat = number & COMPAT;
-		row.name = row.kind == KB_CLASS_FAULT ? kb_fault_kind_name(row.number) :
-						       kb_names_numbered_call(table->names, row.compat, row.number);
+		row.name = row.kind == KB_CLASS_FAULT
+				   ? kb_fault_kind_name(row.number)
+				   : kb_names_numbered_call(table->names, row.compat, row.number);
 	}
 	return row;
 }
@@ -219,8 +223,8 @@ static struct kb_class_row make_row(const struct kb_class_table *table, const st
 #define NOT_SHOWN	UINT32_MAX
 
 /*
- * Make the results that are tasks: one for each group, or for each name. Fills @numbers with that of each group.
- * Returns how many there are.
+ * Make the results that are tasks: one for each group, or for each name. Fills @numbers with that
+ * of each group. Returns how many there are.
  */
 static uint32_t number_tasks(struct kb_class_table *table, uint32_t *numbers, uint32_t *of_name)
 {
@@ -248,7 +252,8 @@ static uint32_t number_tasks(struct kb_class_table *table, uint32_t *numbers, ui
 }
 
 /* All rows that are shown, those of a task behind each other. Returns their number. */
-static uint32_t sort_rows(const struct kb_class_table *table, const uint32_t *numbers, struct sorted *sorted)
+static uint32_t sort_rows(const struct kb_class_table *table, const uint32_t *numbers,
+			  struct sorted *sorted)
 {
 	uint32_t nr = 0, kept = 0;
 
@@ -270,8 +275,8 @@ static uint32_t sort_rows(const struct kb_class_table *table, const uint32_t *nu
 	return kept;
 }
 
-static void show_tasks(struct kb_class_table *table, const struct sorted *sorted, uint32_t nr, uint32_t nr_tasks,
-		       struct kb_classes *shown)
+static void show_tasks(struct kb_class_table *table, const struct sorted *sorted, uint32_t nr,
+		       uint32_t nr_tasks, struct kb_classes *shown)
 {
 	uint32_t at = 0;
 
@@ -296,7 +301,8 @@ static void show_tasks(struct kb_class_table *table, const struct sorted *sorted
 static void show_cpus(struct kb_class_table *table, struct kb_classes *shown)
 {
 	const struct kb_trace *trace = table->wanted.trace;
-	uint64_t whole = kb_wanted_span(&table->wanted, kb_trace_first(trace), kb_trace_last(trace));
+	uint64_t whole =
+		kb_wanted_span(&table->wanted, kb_trace_first(trace), kb_trace_last(trace));
 
 	for (uint32_t core = 0; core < table->max_cores; core++) {
 		struct kb_classes_cpu *cpu = &table->shown_cpus[shown->nr_cpus];
@@ -308,7 +314,7 @@ static void show_cpus(struct kb_class_table *table, struct kb_classes *shown)
 		memcpy(cpu->ns, table->cpus[core], sizeof(cpu->ns));
 		for (unsigned int i = 0; i < KB_CLASSES; i++)
 			sum += cpu->ns[i];
-		cpu->ns[KB_CLASS_UNKNOWN] += whole - sum;
+		cpu->ns[KB_CLASS_UNKNOWN] += whole > sum ? whole - sum : 0;
 		shown->nr_cpus++;
 	}
 	shown->cpus = table->shown_cpus;
@@ -324,7 +330,8 @@ int kb_class_table_finish(struct kb_class_table *table, struct kb_classes *shown
 	table->shown_tasks = calloc((size_t)table->groups.nr + 1, sizeof(*table->shown_tasks));
 	table->shown_rows = calloc((size_t)table->rows.nr + 1, sizeof(*table->shown_rows));
 	table->shown_cpus = calloc((size_t)table->max_cores + 1, sizeof(*table->shown_cpus));
-	if (sorted && numbers && of_name && table->shown_tasks && table->shown_rows && table->shown_cpus) {
+	if (sorted && numbers && of_name && table->shown_tasks && table->shown_rows &&
+	    table->shown_cpus) {
 		nr = number_tasks(table, numbers, of_name);
 		show_tasks(table, sorted, sort_rows(table, numbers, sorted), nr, shown);
 		show_cpus(table, shown);

@@ -35,11 +35,12 @@ int kb_class_table_init(struct kb_class_table *table, struct kb_trace *trace,
 void kb_class_table_release(struct kb_class_table *table);
 
 /* The group of @task_id by its name at @ticks. */
-int kb_class_table_group(struct kb_class_table *table, uint32_t task_id, uint64_t ticks, uint32_t *group);
+int kb_class_table_group(struct kb_class_table *table, uint32_t task_id, uint64_t ticks,
+			 uint32_t *group);
 
 /* What @task_id waits for that leaves its CPU at @event, a number for kb_class_table_away(). */
-int kb_class_table_wait(struct kb_class_table *table, const struct kb_event *event, uint32_t task_id,
-			uint64_t *number);
+int kb_class_table_wait(struct kb_class_table *table, const struct kb_event *event,
+			uint32_t task_id, uint64_t *number);
 
 /* The task of @group is recorded: groups of other tasks are no results. */
 void kb_class_table_show(struct kb_class_table *table, uint32_t group);

@@ -16,12 +16,14 @@ static uint64_t length_of(const struct kb_piece *piece)
 	return (uint64_t)piece->end - (uint64_t)piece->start;
 }
 
-static int give(const struct kb_piece *piece, const struct kb_decision *is, const struct kb_decider *decider)
+static int give(const struct kb_piece *piece, const struct kb_decision *is,
+		const struct kb_decider *decider)
 {
 	return decider->take(decider->context, piece->core, piece->group, length_of(piece), is);
 }
 
-static int give_sums(struct kb_undecided_list *list, const struct kb_decision *is, const struct kb_decider *decider)
+static int give_sums(struct kb_undecided_list *list, const struct kb_decision *is,
+		     const struct kb_decider *decider)
 {
 	int ret = 0;
 
@@ -36,7 +38,8 @@ static int give_sums(struct kb_undecided_list *list, const struct kb_decision *i
 
 /* ---- more pieces than are kept ---- */
 
-static int fold_piece(struct kb_undecided_list *list, const struct kb_piece *piece, const struct kb_decider *decider)
+static int fold_piece(struct kb_undecided_list *list, const struct kb_piece *piece,
+		      const struct kb_decider *decider)
 {
 	struct kb_undecided_sum *sum;
 
@@ -51,7 +54,8 @@ static int fold_piece(struct kb_undecided_list *list, const struct kb_piece *pie
 		return give(piece, &not_told, decider);
 	if (!KB_ARRAY_ROOM(list->folded.sums, list->folded.room, (size_t)list->folded.nr + 1))
 		return -ENOMEM;
-	list->folded.sums[list->folded.nr++] = (struct kb_undecided_sum){ piece->core, piece->group, length_of(piece) };
+	list->folded.sums[list->folded.nr++] =
+		(struct kb_undecided_sum){ piece->core, piece->group, length_of(piece) };
 	return 0;
 }
 
@@ -69,7 +73,8 @@ static int fold(struct kb_undecided_list *list, const struct kb_decider *decider
 	for (uint32_t i = 0; i < nr && !ret; i++) {
 		const struct kb_piece *piece = &list->pieces[i];
 
-		list->folded.start = piece->start < list->folded.start ? piece->start : list->folded.start;
+		list->folded.start =
+			piece->start < list->folded.start ? piece->start : list->folded.start;
 		list->folded.end = piece->end > list->folded.end ? piece->end : list->folded.end;
 		ret = fold_piece(list, piece, decider);
 	}
@@ -80,7 +85,8 @@ static int fold(struct kb_undecided_list *list, const struct kb_decider *decider
 	return ret;
 }
 
-int kb_undecided_add(struct kb_undecided *undecided, const struct kb_piece *piece, const struct kb_decider *decider)
+int kb_undecided_add(struct kb_undecided *undecided, const struct kb_piece *piece,
+		     const struct kb_decider *decider)
 {
 	struct kb_undecided_list *list = &undecided->lists[undecided->in_call];
 	int ret = list->nr == KB_UNDECIDED_MOST ? fold(list, decider) : 0;
@@ -132,9 +138,11 @@ int kb_undecided_take(struct kb_undecided *undecided, int64_t from, const struct
 	       take_list(&undecided->lists[0], from, is, decider);
 }
 
-static int end_list(struct kb_undecided_list *list, const struct kb_decision *is, const struct kb_decider *decider)
+static int end_list(struct kb_undecided_list *list, const struct kb_decision *is,
+		    const struct kb_decider *decider)
 {
-	int ret = give_sums(list, list->folded.in_doubt || list->in_doubt ? &not_told : is, decider);
+	int ret =
+		give_sums(list, list->folded.in_doubt || list->in_doubt ? &not_told : is, decider);
 
 	for (uint32_t i = 0; i < list->nr && !ret; i++)
 		ret = give(&list->pieces[i], i < list->in_doubt ? &not_told : is, decider);
@@ -147,11 +155,12 @@ static int end_list(struct kb_undecided_list *list, const struct kb_decision *is
 	return ret;
 }
 
-int kb_undecided_end(struct kb_undecided *undecided, const struct kb_decision *is, const struct kb_decision *call,
-		     const struct kb_decider *decider)
+int kb_undecided_end(struct kb_undecided *undecided, const struct kb_decision *is,
+		     const struct kb_decision *call, const struct kb_decider *decider)
 {
 	undecided->in_call = false;
-	return end_list(&undecided->lists[0], is, decider) ?: end_list(&undecided->lists[1], call, decider);
+	return end_list(&undecided->lists[0], is, decider)
+		       ?: end_list(&undecided->lists[1], call, decider);
 }
 
 void kb_undecided_in_call(struct kb_undecided *undecided)

@@ -203,7 +203,8 @@ static uint64_t ns_before(const struct kb_gaps *gaps, int64_t ns)
 
 	if (i == gaps->nr)
 		return i ? gaps->before[i - 1] + length_of(&gaps->rows[i - 1]) : 0;
-	return gaps->before[i] + (ns > gaps->rows[i].start ? (uint64_t)ns - (uint64_t)gaps->rows[i].start : 0);
+	return gaps->before[i] +
+	       (ns > gaps->rows[i].start ? (uint64_t)ns - (uint64_t)gaps->rows[i].start : 0);
 }
 
 uint64_t kb_gaps_ns(const struct kb_gaps *gaps, int64_t from, int64_t until)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Where the time of tasks and CPUs went, for people: tasks that did most come first, not those that slept. */
+/*
+ * Where the time of tasks and CPUs went, for people: tasks that did most come first, not those
+ * that slept.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,30 +54,38 @@ static uint64_t active(const uint64_t ns[KB_CLASSES])
 	return sum_of(ns) - ns[KB_CLASS_WAIT] - ns[KB_CLASS_UNKNOWN];
 }
 
-static void put_missing(const struct latency_text *text, bool there, const char *what, const char *sources)
+static void put_missing(const struct latency_text *text, bool there, const char *what,
+			const char *sources)
 {
 	if (!there)
-		text_printf(&text->put, "#            %s: 'kbarman record --sources %s' records them\n", what, sources);
+		text_printf(&text->put,
+			    "#            %s: 'kbarman record --sources %s' records them\n", what,
+			    sources);
 }
 
-static void put_head(const struct latency_text *text, const struct kb_classes *classes, const char *capture)
+static void put_head(const struct latency_text *text, const struct kb_classes *classes,
+		     const char *capture)
 {
 	if (capture) {
 		text_printf(&text->put, "# capture  : ");
 		text_put(&text->put, capture, 0);
 		text_printf(&text->put, "\n");
 	}
-	text_printf(&text->put, "# recorded : %.6f s\n# tasks    : %.6f s\n", (double)classes->duration_ns / 1e9,
-		    (double)sum_of(classes->ns) / 1e9);
+	text_printf(&text->put, "# recorded : %.6f s\n# tasks    : %.6f s\n",
+		    (double)classes->duration_ns / 1e9, (double)sum_of(classes->ns) / 1e9);
 	if (classes->only_some)
-		text_printf(&text->put, "#            the recording was limited to some processes: what others did is not known\n");
-	put_missing(text, classes->has_calls, "system calls are not told from the programs' own code", "syscalls");
+		text_printf(&text->put, "#            the recording was limited to some processes: "
+					"what others did is not known\n");
+	put_missing(text, classes->has_calls,
+		    "system calls are not told from the programs' own code", "syscalls");
 	put_missing(text, classes->has_faults, "page faults are in what they came from", "faults");
-	put_missing(text, classes->has_interrupts, "interrupts and softirqs are in what they interrupted",
-		    "irq,softirq");
-	put_missing(text, classes->has_wakeups, "a wait lasts until its task runs, without wakeups", "wake");
+	put_missing(text, classes->has_interrupts,
+		    "interrupts and softirqs are in what they interrupted", "irq,softirq");
+	put_missing(text, classes->has_wakeups, "a wait lasts until its task runs, without wakeups",
+		    "wake");
 	if (!classes->has_objects)
-		text_printf(&text->put, "#            the capture does not say what tasks waited for\n");
+		text_printf(&text->put,
+			    "#            the capture does not say what tasks waited for\n");
 	text_put_damage(&text->put, classes->damaged);
 	text_put_only(&text->put, text->put.options.filter);
 }
@@ -111,7 +122,8 @@ static void put_cpus(const struct latency_text *text, const struct kb_classes *c
 		text_printf(&text->put, "%6" PRIu32, classes->cpus[i].cpu);
 		for (unsigned int kind = 0; kind < KB_CLASSES; kind++)
 			if (used[kind])
-				text_printf(&text->put, "  %11.3f", text_ms(classes->cpus[i].ns[kind]));
+				text_printf(&text->put, "  %11.3f",
+					    text_ms(classes->cpus[i].ns[kind]));
 		text_printf(&text->put, "\n");
 	}
 }
@@ -196,7 +208,8 @@ static void put_rows(const struct latency_text *text, const struct kb_classes_ta
 		put_what(text, row);
 	}
 	if (rest)
-		text_printf(&text->put, "%13.3f         #   %" PRIu32 " smaller\n", text_ms(rest_ns), rest);
+		text_printf(&text->put, "%13.3f         #   %" PRIu32 " smaller\n",
+			    text_ms(rest_ns), rest);
 }
 
 static int compare(const void *left, const void *right)
@@ -211,7 +224,8 @@ static int compare(const void *left, const void *right)
 
 static int put_tasks(const struct latency_text *text, const struct kb_classes *classes)
 {
-	const struct kb_classes_task **sorted = calloc((size_t)classes->nr_tasks + 1, sizeof(*sorted));
+	const struct kb_classes_task **sorted =
+		calloc((size_t)classes->nr_tasks + 1, sizeof(*sorted));
 	uint64_t all = active(classes->ns);
 	uint32_t rest = 0;
 
@@ -220,7 +234,8 @@ static int put_tasks(const struct latency_text *text, const struct kb_classes *c
 	for (uint32_t i = 0; i < classes->nr_tasks; i++)
 		sorted[i] = &classes->tasks[i];
 	qsort(sorted, classes->nr_tasks, sizeof(*sorted), compare);
-	text_put_chosen(&text->put, "Time of tasks, those first that had or wanted a CPU for longest", false);
+	text_put_chosen(&text->put,
+			"Time of tasks, those first that had or wanted a CPU for longest", false);
 	text_printf(&text->put, "#    Sum (ms)   Share  Task / Class\n#\n");
 	for (uint32_t i = 0; i < classes->nr_tasks; i++) {
 		const struct kb_classes_task *task = sorted[i];
@@ -240,7 +255,8 @@ static int put_tasks(const struct latency_text *text, const struct kb_classes *c
 }
 
 int kb_classes_text(const struct kb_classes *classes, struct kb_trace *trace,
-		    const struct kb_classes_text_options *options, struct kb_out *out, struct kb_error *err)
+		    const struct kb_classes_text_options *options, struct kb_out *out,
+		    struct kb_error *err)
 {
 	struct latency_text text = {
 		.put = { .out = out, .trace = trace, .tasks = kb_trace_tasks(trace, NULL) },
@@ -257,5 +273,7 @@ int kb_classes_text(const struct kb_classes *classes, struct kb_trace *trace,
 	put_sums(&text, classes);
 	put_cpus(&text, classes);
 	ret = put_tasks(&text, classes) ?: kb_out_flush(out);
-	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "can't write the report: %s", strerror(-ret)) : 0;
+	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "can't write the report: %s",
+				  strerror(-ret))
+		   : 0;
 }
