@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pieces of time that wait for the end of a call are compared with a list that keeps all of them. Few
- * ones are told apart exactly. Of many, none is lost, given twice, or given to what it is not.
+ * Pieces of time that wait for the end of a call are compared with a list that keeps all of them.
+ * Few ones are told apart exactly. Of many, none is lost, given twice, or given to what it is
+ * not.
  */
 #include <string.h>
 
@@ -44,7 +45,9 @@ static uint64_t all_of(const struct sums *sums)
 	return all;
 }
 
-/* A call began at @from; what was in front of it is the program's, unless it was in another call. */
+/*
+ * A call began at @from; what was in front of it is the program's, unless it was in another call.
+ */
 static struct sums decide(int64_t from)
 {
 	struct sums sums = { { 0 } };
