@@ -310,7 +310,7 @@ static void *touch_and_wait(void *argument)
 		else if (read(waiter->zero, page, 1) != 1)
 			waiter->failed = true;
 		/* a fault that brings no page, and then a wait in the call of its kind */
-		if (read(waiter->zero, NULL, 1) != -1 || read(waiter->empty[0], &byte, 1) != 1)
+		if (syscall(SYS_read, waiter->zero, NULL, 1) != -1 || read(waiter->empty[0], &byte, 1) != 1)
 			waiter->failed = true;
 	}
 	return NULL;
