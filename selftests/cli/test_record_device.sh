@@ -599,13 +599,14 @@ a_path_goes_through_sockets_to_their_peers() {
 	wait $talking || return 1
 	kill -TERM $recorder
 	wait $recorder || return 1
-	is_whole peers.cap && "$KBARMAN" report --critical-path client peers.cap >said || return 1
-	cat said
-	"$KBARMAN" report --critical-path client --json peers.cap >json || return 1
+	is_whole peers.cap && "$KBARMAN" report --critical-path client --time 0, peers.cap >said || return 1
+	head -n 40 said
+	# what it did in all of the time: back from its end the path may leave it for good, to who makes the file stop
+	"$KBARMAN" report --critical-path client --time 0, --json peers.cap >json || return 1
 	# each byte goes to the server and comes back, and a timer ends the millisecond between them
 	there=$(links run server) back=$(links run client)
 	echo "$there of the server, $back of the client"
-	[ "$there" -ge 20 ] && [ "$back" -ge "$there" ]
+	[ "$there" -ge 20 ] && [ "$back" -ge 20 ]
 }
 
 # ---- all of them ----
