@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <kbarman/report_text.h>
 
@@ -66,11 +65,7 @@ static void put_missing(const struct latency_text *text, bool there, const char 
 static void put_head(const struct latency_text *text, const struct kb_classes *classes,
 		     const char *capture)
 {
-	if (capture) {
-		text_printf(&text->put, "# capture  : ");
-		text_put(&text->put, capture, 0);
-		text_printf(&text->put, "\n");
-	}
+	text_put_capture(&text->put, capture);
 	text_printf(&text->put, "# recorded : %.6f s\n# tasks    : %.6f s\n",
 		    (double)classes->duration_ns / 1e9, (double)sum_of(classes->ns) / 1e9);
 	if (classes->only_some)
@@ -272,8 +267,5 @@ int kb_classes_text(const struct kb_classes *classes, struct kb_trace *trace,
 	put_head(&text, classes, how.capture);
 	put_sums(&text, classes);
 	put_cpus(&text, classes);
-	ret = put_tasks(&text, classes) ?: kb_out_flush(out);
-	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "can't write the report: %s",
-				  strerror(-ret))
-		   : 0;
+	return text_end(&text.put, put_tasks(&text, classes), err);
 }

@@ -2,7 +2,6 @@
 /* System calls, page faults and block requests, added up, for people. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <kbarman/report_text.h>
 
@@ -62,11 +61,7 @@ static void put_row(const struct latency_text *text, const struct kb_ended *ende
 
 static void put_head(const struct latency_text *text, const struct kb_ended *ended, const char *capture)
 {
-	if (capture) {
-		text_printf(&text->put, "# capture  : ");
-		text_put(&text->put, capture, 0);
-		text_printf(&text->put, "\n");
-	}
+	text_put_capture(&text->put, capture);
 	text_printf(&text->put, "# recorded : %.6f s\n# %-9s: %" PRIu64 ", %.6f ms\n",
 		    (double)ended->duration_ns / 1e9, words[ended->what].what, ended->count,
 		    text_ms(ended->sum_ns));
@@ -102,6 +97,5 @@ int kb_ended_text(const struct kb_ended *ended, struct kb_trace *trace, const st
 			put_row(&text, ended, row);
 	}
 	latency_put_rest(&text, rest, "row");
-	ret = kb_out_flush(out);
-	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "can't write the report: %s", strerror(-ret)) : 0;
+	return text_end(&text.put, 0, err);
 }

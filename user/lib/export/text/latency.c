@@ -105,8 +105,5 @@ int kb_latency_text(const struct kb_latency *latency, struct kb_trace *trace,
 		latency_put_halts(&text);
 		latency_put_cpus(&text);
 	}
-	ret = kb_out_flush(out);
-	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "can't write the report: %s",
-				  strerror(-ret))
-		   : 0;
+	return text_end(&text.put, 0, err);
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/latency/chains.h"
 #include "analysis/latency/waited.h"
@@ -89,11 +88,6 @@ static int compare(const void *left, const void *right)
 	return 0;
 }
 
-static uint64_t length(const struct kb_link *link)
-{
-	return (uint64_t)link->end - (uint64_t)link->start;
-}
-
 /* What was waited for, which one only of what has an identity. */
 static void put_waited_key(const struct kb_link *link, uint64_t key[2])
 {
@@ -122,9 +116,9 @@ static int sum_up(struct kb_table *sums, const struct kb_path *path)
 		sum = kb_table_get(sums, key);
 		if (!sum)
 			return -ENOMEM;
-		sum->ns += length(link);
+		sum->ns += kb_link_ns(link);
 		sum->links++;
-		if (!sum->link || length(link) > length(sum->link))
+		if (!sum->link || kb_link_ns(link) > kb_link_ns(sum->link))
 			sum->link = link;
 	}
 	return 0;
@@ -172,7 +166,7 @@ static void put_links(const struct latency_text *text, const struct kb_path *pat
 	for (; i < path->nr; i++) {
 		text_printf(&text->put, "%13.6f %13.6f  ",
 			    text_ms((uint64_t)path->links[i].start - (uint64_t)first),
-			    text_ms(length(&path->links[i])));
+			    text_ms(kb_link_ns(&path->links[i])));
 		put_link(text, &path->links[i], 1);
 	}
 }
@@ -207,11 +201,7 @@ void path_put_name(const struct latency_text *text, const struct kb_path *path)
 static void put_head(const struct latency_text *text, const struct kb_path *path,
 		     const char *capture)
 {
-	if (capture) {
-		text_printf(&text->put, "# capture  : ");
-		text_put(&text->put, capture, 0);
-		text_printf(&text->put, "\n");
-	}
+	text_put_capture(&text->put, capture);
 	text_printf(&text->put, "# path     : back from ");
 	put_times(text, path);
 	text_put_damage(&text->put, path->damaged);
@@ -231,11 +221,7 @@ int kb_path_text(const struct kb_path *path, struct kb_trace *trace, const char 
 	text_put_title(&text.put, "What it consists of (times in ms)");
 	text_printf(&text.put, PATH_SUMS_HEAD);
 	ret = path_put_sums(&text, path, SHOWN_SUMS);
-	if (!ret) {
+	if (!ret)
 		put_links(&text, path);
-		ret = kb_out_flush(out);
-	}
-	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "can't write the report: %s",
-				  strerror(-ret))
-		   : 0;
+	return text_end(&text.put, ret, err);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The report for people: the order of its parts. */
-#include <string.h>
 
 #include "base/options.h"
 #include "export/text/report_parts.h"
@@ -78,8 +77,5 @@ int kb_report_text(const struct kb_report *report, const struct kb_report_text_o
 		text_put_idle(&text);
 	else
 		text_put_title(&text, "No idling");
-	ret = kb_out_flush(out);
-	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "can't write the report: %s",
-				  strerror(-ret))
-		   : 0;
+	return text_end(&text, 0, err);
 }

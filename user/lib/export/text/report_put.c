@@ -57,6 +57,22 @@ void text_put_title(const struct report_text *report, const char *title)
 	text_printf(report, "#\n# %s\n#\n", title);
 }
 
+void text_put_capture(const struct report_text *report, const char *capture)
+{
+	if (!capture)
+		return;
+	text_printf(report, "# capture  : ");
+	text_put(report, capture, 0);
+	text_printf(report, "\n");
+}
+
+int text_end(const struct report_text *report, int made, struct kb_error *err)
+{
+	int ret = made ?: kb_out_flush(report->out);
+
+	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "can't write the report: %s", strerror(-ret)) : 0;
+}
+
 void text_put_damage(const struct report_text *report, bool damaged)
 {
 	if (damaged)

@@ -46,6 +46,15 @@ void text_put_title(const struct report_text *report, const char *title);
 void text_put_origin(const struct report_text *report, const struct kb_origin *origin,
 		     uint64_t ticks);
 
+/* The first line of the head; none if @capture is NULL. */
+void text_put_capture(const struct report_text *report, const char *capture);
+
+/*
+ * The end of the text, and of @made, 0 or the negative errno with which it ends early. Flushes the output. Returns 0, or
+ * a negative errno and @err.
+ */
+int text_end(const struct report_text *report, int made, struct kb_error *err);
+
 /* A line if the capture is damaged: what the head counts is not all. */
 void text_put_damage(const struct report_text *report, bool damaged);
 

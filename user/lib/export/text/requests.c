@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Requests for people: what all of them waited for, and the slowest ones. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/options.h"
 #include "export/text/path_put.h"
@@ -14,11 +13,7 @@ static void put_head(const struct latency_text *text, const struct kb_requests *
 {
 	const struct kb_latency_stats *times = &requests->durations;
 
-	if (how->capture) {
-		text_printf(&text->put, "# capture  : ");
-		text_put(&text->put, how->capture, 0);
-		text_printf(&text->put, "\n");
-	}
+	text_put_capture(&text->put, how->capture);
 	text_printf(&text->put, "# requests : %" PRIu64, times->count);
 	if (how->requests) {
 		text_printf(&text->put, ", ");
@@ -98,8 +93,5 @@ int kb_requests_text(const struct kb_requests *requests, struct kb_trace *trace,
 		return ret;
 	put_head(&text, requests, &how);
 	put_rows(&text, requests);
-	ret = put_slowest(&text, requests) ?: kb_out_flush(out);
-	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "can't write the report: %s",
-				  strerror(-ret))
-		   : 0;
+	return text_end(&text.put, put_slowest(&text, requests), err);
 }

@@ -2,7 +2,6 @@
 /* What tasks waited for, for people. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <kbarman/report_text.h>
 
@@ -92,11 +91,7 @@ void latency_put_object(const struct latency_text *text, const struct kb_waits_r
 
 static void put_head(const struct latency_text *text, const struct kb_waits *waits, const char *capture)
 {
-	if (capture) {
-		text_printf(&text->put, "# capture  : ");
-		text_put(&text->put, capture, 0);
-		text_printf(&text->put, "\n");
-	}
+	text_put_capture(&text->put, capture);
 	text_printf(&text->put, "# recorded : %.6f s\n# waits    : %.6f ms\n", (double)waits->duration_ns / 1e9,
 		    text_ms(waits->sum_ns));
 	text_put_damage(&text->put, waits->damaged);
@@ -176,6 +171,5 @@ int kb_waits_text(const struct kb_waits *waits, struct kb_trace *trace,
 	text_printf(&text.put, "#    Sum (ms)   Share     Waits      Median         p99     Longest  Task"
 			       "              Waited for\n#\n");
 	put_rows(&text, waits);
-	ret = kb_out_flush(out);
-	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "can't write the report: %s", strerror(-ret)) : 0;
+	return text_end(&text.put, 0, err);
 }
