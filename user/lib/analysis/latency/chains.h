@@ -38,6 +38,11 @@ static inline bool kb_link_goes_on(const struct kb_link *link, const struct kb_l
 	       link->waiter == next->waiter && memcmp(&link->object, &next->object, sizeof(next->object)) == 0;
 }
 
+static inline uint64_t kb_link_ns(const struct kb_link *link)
+{
+	return (uint64_t)link->end - (uint64_t)link->start;
+}
+
 /*
  * What wakes the task: by this, links are added up, not by what was in front of the task in
  * queues.

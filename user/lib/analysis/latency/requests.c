@@ -75,11 +75,6 @@ static uint64_t waited_key(const struct kb_path *path, const struct kb_link *lin
 	       (link->waiter == path->task_id);
 }
 
-static uint64_t length(const struct kb_link *link)
-{
-	return (uint64_t)link->end - (uint64_t)link->start;
-}
-
 static int add_links(struct requests *requests, const struct kb_path *path)
 {
 	uint64_t number = requests->durations.count;
@@ -102,8 +97,8 @@ static int add_links(struct requests *requests, const struct kb_path *path)
 			sum->request = number;
 			sum->ns = 0;
 		}
-		sum->ns += length(link);
-		if (length(link) > length(&sum->longest))
+		sum->ns += kb_link_ns(link);
+		if (kb_link_ns(link) > kb_link_ns(&sum->longest))
 			sum->longest = *link;
 	}
 	return 0;
