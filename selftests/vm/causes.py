@@ -1,32 +1,32 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Usage: causes.py GUEST KBARMAN
+"""What one command says of the slow requests of causes.c, which were recorded in a VM: of each, the link of
+its critical path that took most is what made it slow.
 
-What one command says of the slow requests of causes.c, which were recorded in a VM: for each the link of its
-critical path that took most is what made it slow. Prints TAP."""
+    causes.py GUEST-DIRECTORY TOOL
+"""
+# pylint: disable=unused-argument
+import functools
 import json
+import os
 import subprocess
 import sys
 
-# What the longest link has of each request.
-LINKS = {
-    "lock": {"what": "run", "task": "holder", "waiter": "server", "call": "futex", "object": "futex"},
-    "fsync": {"what": "wait", "task": "server", "call": "fsync", "object": "device", "iowait": True},
-    "page_in": {"what": "wait", "task": "server", "object": "fault", "iowait": True},
-    "peer": {"what": "run", "task": "peer", "waiter": "server", "call": "read", "object": "socket"},
-    "throttled": {"what": "throttled", "task": "server"},
-    "timer": {"what": "wait", "task": "server", "call": "clock_nanosleep", "object": "call"},
-    "contention": {"what": "preempted", "task": "server", "by_name": "hog"},
-}
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+import tap  # noqa: E402  pylint: disable=wrong-import-position
+
+RESULTS = os.path.join(sys.argv[1], "results")
+TOOL = os.path.abspath(sys.argv[2])
 
 
-def main():
-    results, kbarman = f"{sys.argv[1]}/results", sys.argv[2]
-    with open(f"{results}/causes.out", encoding="ascii") as file:
+@functools.cache
+def requests():
+    """The links of each request, in order, with its cause."""
+    with open(os.path.join(RESULTS, "causes.out"), encoding="ascii") as file:
         causes = file.read().split()
-    done = subprocess.run([kbarman, "report", "--json", "--request", "syscall:read(fd)..syscall:write(fd)",
-                           "--task", "server", "--slowest", "1000", f"{results}/causes.cap"],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run([TOOL, "report", "--json", "--request", "syscall:read(fd)..syscall:write(fd)", "--task",
+                           "server", "--slowest", "1000", os.path.join(RESULTS, "causes.cap")],
+                          check=False, capture_output=True, text=True)
     assert done.returncode == 0, done
     paths = []
     for line in map(json.loads, done.stdout.splitlines()):
@@ -34,22 +34,43 @@ def main():
             paths.append((line["from_ns"], []))
         elif line["kind"] == "path_link":
             paths[-1][1].append(line)
-    paths.sort(key=lambda path: path[0])
     assert len(paths) == len(causes), (len(paths), causes)
-    failed = 0
-    print(f"TAP version 13\n1..{len(LINKS)}")
-    for cause, (_, links) in zip(causes, paths):
-        if cause not in LINKS:
-            continue
-        longest = max(links, key=lambda link: link["duration_ns"])
-        good = LINKS[cause].items() <= longest.items()
-        failed |= not good
-        if not good:
-            for link in links:
-                print("#", link)
-        print(f"{'ok' if good else 'not ok'} {list(LINKS).index(cause) + 1} - {cause}_is_named_first_where_it_is_the_cause")
-    return failed
+    return [(cause, links) for cause, (_, links) in zip(causes, sorted(paths, key=lambda path: path[0]))]
+
+
+def comes_first(cause, **wanted):
+    links, = [links for its, links in requests() if its == cause]
+    longest = max(links, key=lambda link: link["duration_ns"])
+    assert wanted.items() <= longest.items(), links
+
+
+def a_lock_is_named_first_with_its_holder(tmp):
+    comes_first("lock", what="run", task="holder", waiter="server", call="futex", object="futex")
+
+
+def an_fsync_is_named_first(tmp):
+    comes_first("fsync", what="wait", task="server", call="fsync", object="device", iowait=True)
+
+
+def a_page_that_is_read_from_disk_is_named_first(tmp):
+    comes_first("page_in", what="wait", task="server", object="fault", iowait=True)
+
+
+def a_peer_is_named_first(tmp):
+    comes_first("peer", what="run", task="peer", waiter="server", call="read", object="socket")
+
+
+def a_cgroup_that_is_out_of_time_is_named_first(tmp):
+    comes_first("throttled", what="throttled", task="server")
+
+
+def a_timer_is_named_first(tmp):
+    comes_first("timer", what="wait", task="server", call="clock_nanosleep", object="call")
+
+
+def who_has_the_cpu_is_named_first(tmp):
+    comes_first("contention", what="preempted", task="server", by_name="hog")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    tap.main(globals())

@@ -181,21 +181,22 @@ without_module() {
 	return "$failed"
 }
 
-records() {
-	rm -rf results
-	mkdir results
-	[ -e /dev/kbarman ] || insmod kbarman.ko
-	cd results || exit 1
-	program tool records_and_reports
-	cd "$here" || exit 1
-}
-
-idle() {
+# in_results NAME COMMAND: a program that leaves what it records there
+in_results() {
 	[ -e /dev/kbarman ] || insmod kbarman.ko
 	mkdir -p results
 	cd results || exit 1
-	program idle idle_and_late
+	program "$@"
 	cd "$here" || exit 1
+}
+
+records() {
+	rm -rf results
+	in_results tool records_and_reports
+}
+
+idle() {
+	in_results idle idle_and_late
 }
 
 sums_of_times() {
@@ -206,11 +207,7 @@ sums_of_times() {
 
 # For a machine whose time is that of its own instructions.
 sums() {
-	[ -e /dev/kbarman ] || insmod kbarman.ko
-	mkdir -p results
-	cd results || exit 1
-	program sums sums_of_times
-	cd "$here" || exit 1
+	in_results sums sums_of_times
 }
 
 # Of the time of a period of 400 ms it has 20.
@@ -234,11 +231,7 @@ slow_requests() {
 
 # For a machine whose disk takes long.
 causes() {
-	[ -e /dev/kbarman ] || insmod kbarman.ko
-	mkdir -p results
-	cd results || exit 1
-	program causes slow_requests
-	cd "$here" || exit 1
+	in_results causes slow_requests
 }
 
 # device_test NAME VARIABLE=VALUE...: a test of selftests/cli that needs the device

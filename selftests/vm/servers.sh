@@ -23,13 +23,15 @@ requests='tracepoint:block:block_rq_complete /args->dev == 7 << 20/ {
 export LC_ALL=C HOME=/root
 
 rm -rf "$results"
-mkdir -p "$results" /dev/shm /tmp/work
+mkdir -p "$results" /dev/shm
 [ -e /dev/kbarman ] || insmod kbarman.ko || exit 1
 mountpoint -q /sys/kernel/debug || $busybox mount -t debugfs none /sys/kernel/debug
 mountpoint -q /dev/shm || $busybox mount -t tmpfs none /dev/shm
 ip link set lo up
-chmod 1777 /tmp
-cd /tmp/work || exit 1
+chmod 1777 "${TMPDIR:-/tmp}"
+work=$(mktemp -d)
+chmod 755 "$work"
+cd "$work" || exit 1
 
 # record NAME COMMAND...
 record() {
@@ -64,7 +66,7 @@ counted() {
 		wait $!' "$results/$name.counts" "$program" "$@"
 }
 
-taskset 1 redis-server --port 6379 --save '' --daemonize yes --dir /tmp/work >server.said
+taskset 1 redis-server --port 6379 --save '' --daemonize yes --dir "$work" >server.said
 sleep 2
 counted redis "$wakeups" taskset 2 redis-benchmark -n 400 -c 1 -t get -q
 redis-cli shutdown
@@ -78,18 +80,18 @@ record go hey -n 300 -c 4 http://127.0.0.1/a.html
 nginx -s stop
 
 bin=$(echo /usr/lib/postgresql/*/bin)
-mkdir -p /tmp/pg /run/postgresql
-chown postgres /tmp/pg /run/postgresql
-cat >/tmp/pg.sh <<-END
-	cd /tmp/pg
+mkdir -p pg /run/postgresql
+chown postgres pg /run/postgresql
+cat >pg.sh <<-END
+	cd "$work/pg"
 	$bin/initdb -D data -A trust -N
 	taskset 1 $bin/pg_ctl -D data -o '-c shared_buffers=8MB -c listen_addresses=127.0.0.1' \
 		-l log -w start
 	$bin/pgbench -h 127.0.0.1 -i -q postgres
 END
-su postgres -s /bin/sh /tmp/pg.sh >server.said 2>&1 || cat server.said
+su postgres -s /bin/sh "$work/pg.sh" >server.said 2>&1 || cat server.said
 counted postgres "$wakeups" taskset 2 "$bin/pgbench" -U postgres -h 127.0.0.1 -c 1 -t 60 postgres
-su postgres -s /bin/sh -c "$bin/pg_ctl -D /tmp/pg/data -m immediate stop" >server.said 2>&1
+su postgres -s /bin/sh -c "$bin/pg_ctl -D $work/pg/data -m immediate stop" >server.said 2>&1
 
 dd if=/dev/zero of=/dev/shm/disk bs=1M count=16 2>server.said
 $busybox losetup /dev/loop0 /dev/shm/disk
