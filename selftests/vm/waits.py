@@ -81,10 +81,13 @@ def shown(links):
     return [(link["what"], link["task"], link.get("by_name"), link["duration_ns"]) for link in links]
 
 
+def in_order(steps):
+    """Each of `steps` as long as it lasts in one piece."""
+    return [step for n, step in enumerate(steps) if n == 0 or step != steps[n - 1]]
+
+
 def tasks_in_order(links):
-    """Who was on the path, each as long as it was there in one piece."""
-    tids = [link["tid"] for link in links]
-    return [tid for n, tid in enumerate(tids) if n == 0 or tid != tids[n - 1]]
+    return in_order([link["tid"] for link in links])
 
 
 # ---- the wakeups themselves
@@ -230,12 +233,12 @@ def a_read_leads_to_the_interrupt_of_its_device(tmp):
 
 # ---- priority inversion
 
-def order_of(low, links):
-    """What `low` did: (what, behind whom), without the stopper. Only tasks are whom."""
-    did_low = [(link["what"], link["by_id"] if link.get("by") == "task" else None)
-               for link in links if link["tid"] == low and
-               not STOPPER.match(link.get("by_name", ""))]
-    return [step for n, step in enumerate(did_low) if n == 0 or step != did_low[n - 1]]
+def order_of(task, links):
+    """What `task` did: (what, behind whom), without the stopper. Only tasks are whom."""
+    steps = [(link["what"], link["by_id"] if link.get("by") == "task" else None)
+             for link in links if link["tid"] == task and
+             not STOPPER.match(link.get("by_name", ""))]
+    return in_order(steps)
 
 
 def inverts(graph, in_front):
@@ -256,7 +259,8 @@ def inverts(graph, in_front):
             step in (wanted, (wanted[0], None)) for step, wanted in zip(order, want)), (
                 begin, shown(links))
         exactly += order == want
-        of_high = [link["what"] for link in links if link["tid"] == high]
+        of_high = in_order([what for what, behind in order_of(high, links)
+                            if what != "preempted" or behind])
         assert of_high in (["run", "queue", "run"], ["run", "run"]), (begin, shown(links))
         assert wakeups(begin, end, [low, mid, high]) == [(low, mid), (low, high)], (
             begin, wakeups(begin, end, [low, mid, high]))
