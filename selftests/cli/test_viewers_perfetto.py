@@ -27,7 +27,9 @@ PACKET = {
                            6: ("next_pid", "uint")}),
             11: ("cpu_frequency", {1: ("state", "uint"), 2: ("cpu_id", "uint")}),
             13: ("idle", {1: ("state", "uint"), 2: ("cpu_id", "uint")}),
+            18: ("sched_blocked_reason", {1: ("pid", "uint"), 2: ("caller", "uint"), 3: ("io_wait", "uint")}),
             20: ("sched_waking", WAKEUP),
+            329: ("sys_enter", {1: ("id", "uint")}), 330: ("sys_exit", {1: ("id", "uint"), 2: ("ret", "uint")}),
             235: ("task_newtask", {1: ("pid", "uint"), 2: ("comm", "text"), 3: ("clone_flags", "uint")}),
             24: ("softirq_entry", {1: ("vec", "uint")}), 25: ("softirq_exit", {1: ("vec", "uint")}),
             26: ("softirq_raise", {1: ("vec", "uint")}),
@@ -62,7 +64,8 @@ PACKET = {
         17: ("paths", [STRING]),
         19: ("mappings", [{1: ("iid", "uint"), 2: ("build_id", "uint"), 3: ("offset", "uint"),
                            4: ("start", "uint"), 5: ("end", "uint"), 7: ("path", ["uint"]),
-                           8: ("exact_offset", "uint")}])}),
+                           8: ("exact_offset", "uint")}]),
+        26: ("symbols", [STRING])}),
     13: ("flags", "uint"),
     45: ("system", {1: ("utsname", {1: ("sysname", "text"), 3: ("release", "text"),
                                     4: ("machine", "text")}),
@@ -504,7 +507,7 @@ def cpus_that_perfetto_has_not_are_told(tmp):
 
 def sources_are_events_of_the_kernel(tmp):
     trace = trace_of(tmp, viewers.sources().save(os.path.join(tmp, "a.cap")))
-    got = sorted(trace.sources, key=lambda source: source[1])
+    got = sorted((source for source in trace.sources if source[3][:4] != "sys_"), key=lambda source: source[1])
     assert [(core, time - viewers.RAW_BASE, task) for core, time, task, _, _ in got] == [
         source[:3] for source in viewers.LIKE_TRACEPOINTS], got
     assert [(name, fields) for *_, name, fields in got] == [
@@ -523,8 +526,46 @@ def sources_are_events_of_the_kernel(tmp):
     assert {11, 12} <= set(trace.threads), trace.threads
     # what Perfetto has no event for is a value, and nothing is both
     names = [trace.tracks[event["track"]]["name"] for _, event in trace.events]
-    assert sorted(names) == ["CPU 0 Page faults"] * 3 + ["CPU 0 System calls"] * 2 + ["CPU 1 Block requests"] * 2 + \
+    assert sorted(names) == ["CPU 0 Page faults"] * 3 + ["CPU 0 System calls"] + ["CPU 1 Block requests"] * 2 + \
         ["CPU 1 Idle misses", "CPU 1 Wakeups"], names
+
+
+def calls_are_from_their_begin_to_their_end(tmp):
+    c = Late(cores=2, facts={"machine": "x86_64"})
+    c.task(10, "task10")
+    c.switch(0, 1000, 10)
+    c.syscall(1, 5000, 10, 0, 2000, 4096)       # it began on the other CPU
+    c.syscall(1, 6000, 10, 1, 5500, -11)
+    c.syscall(1, 7000, 10, 1, 0, 1)             # begun before the recording
+    trace = trace_of(tmp, c.save(os.path.join(tmp, "a.cap")))
+    base = base_of(os.path.join(tmp, "a.cap"))
+    assert sorted((time - base, task, name, fields) for _, time, task, name, fields in trace.sources) == [
+        (2000, 10, "sys_enter", {"id": 0}), (5000, 10, "sys_exit", {"id": 0, "ret": 4096}),
+        (5500, 10, "sys_enter", {"id": 1}), (6000, 10, "sys_exit", {"id": 1, "ret": 2**64 - 11})], trace.sources
+
+
+WAITS = [((74, 3, 0, 8 << 20 | 1, 12), b"fsync /srv/log"), ((0, 5, 0, 4, 99), b"read pipe"), ((202, 8, 0, 0, 4096), b"futex"),
+         ((0, 13, 5, 0, 4096), b"page fault"), ((17, 13, 1, 0, 4096), b"pread64 page fault"), ((0, 2, 0, 0, 4096), b"no call"),
+         ((230, 1, 0, 0, 0), b"clock_nanosleep"), ((74, 3, 0, 8 << 20 | 1, 12), b"fsync /srv/log"), (None, None)]
+
+
+def a_state_says_what_the_task_waits_for(tmp):
+    """As ThreadStateTracker takes it: the last state of the task, which is blocked by then."""
+    c = Late(cores=1, facts={"machine": "x86_64", "objects": "1", f"object.3.12.{8 << 20 | 1}.0": "/srv/log"})
+    c.task(10, "task10")
+    c.switch(0, 0, 10)
+    for i, (waits_for, _) in enumerate(WAITS):
+        c.switch(0, i * 100 + 50, 0, blocked=True, state=2, waits_for=waits_for)
+        c.switch(0, i * 100 + 100, 10)
+    trace = trace_of(tmp, c.save(os.path.join(tmp, "a.cap")))
+    base = base_of(os.path.join(tmp, "a.cap"))
+    got = [(time - base, fields["pid"], fields["io_wait"], trace.interned["symbols"][fields["caller"]]["str"])
+           for _, time, _, name, fields in trace.sources if name == "sched_blocked_reason"]
+    assert got == [(i * 100 + 50, 10, waits_for[2] & 1, text)
+                   for i, (waits_for, text) in enumerate(WAITS) if waits_for], got
+    assert len(trace.interned["symbols"]) == 7
+    blocked = {time for time, _, switch in trace.switches if switch["prev_pid"] == 10 and switch["prev_state"] == 2}
+    assert {time + base for time, *_ in got} <= blocked
 
 
 def thread_states(trace):

@@ -35,6 +35,7 @@
 #define TEXT		4096	/* longest text of a mark */
 #define NAME		256	/* of other names */
 #define SMALL		256	/* room for all numbers of a packet */
+#define REASONS_MAX	65536U	/* more are told by their calls alone */
 
 /* Perfetto refuses traces with events of further CPUs. */
 #define MAX_CPUS	1024U
@@ -72,6 +73,11 @@ struct track {
 	uint64_t count;		/* what the sampling counter has counted so far */
 };
 
+/* What tasks wait for, in words. The number of its row + 1 is its number in the trace. */
+struct reason {
+	uint64_t key[3];	/* the call and the object, by the places of their names; kind and flags */
+};
+
 enum track_kind {
 	TRACK_COUNTER = 1,
 	TRACK_SERIES,
@@ -84,7 +90,7 @@ enum track_kind {
 
 struct perfetto {
 	KB_RUN;
-	struct kb_table seen, tracks;
+	struct kb_table seen, tracks, reasons;
 	struct kb_table_recent recent;	/* of the tasks that were seen */
 	struct kb_metric_tracks metrics;
 	struct bundle *bundles;		/* BUNDLES */
@@ -325,6 +331,27 @@ static struct seen_task *see_task(struct perfetto *x, uint32_t task_id, uint64_t
 			 time);
 }
 
+/* ---- interned data ---- */
+
+static uint8_t *begin_interned(struct perfetto *x, size_t room, uint8_t **message)
+{
+	uint8_t *at = begin_packet(x, room);
+
+	if (at)
+		*message = kb_proto_begin(at, PACKET_INTERNED_DATA, KB_PROTO_PACKET);
+	return at ? *message : NULL;
+}
+
+static uint8_t *put_string(uint8_t *at, uint32_t field, uint64_t iid, const void *text,
+			   size_t length)
+{
+	uint8_t *string = kb_proto_begin(at, field, KB_PROTO_EVENT);
+
+	at = kb_proto_put_uint(string, INTERNED_IID, iid);
+	return kb_proto_end(string, kb_proto_put_bytes(at, STRING_STR, text, length),
+			    KB_PROTO_EVENT);
+}
+
 /* ---- trace events ---- */
 
 static void flush_bundle(struct perfetto *x, struct bundle *bundle)
@@ -369,6 +396,29 @@ static struct bundle *bundle_of(struct perfetto *x, uint32_t core)
 	return bundle;
 }
 
+/* An event of @core and task @pid, up to its body, the field @field. Ended by end_ftrace(). */
+static uint8_t *begin_ftrace(struct perfetto *x, uint32_t core, uint64_t time, uint32_t pid, uint32_t field,
+			     uint8_t *messages[2])
+{
+	struct bundle *bundle = bundle_of(x, core);
+	uint8_t *at;
+
+	messages[0] = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(messages[0], FTRACE_TIMESTAMP, time);
+	at = kb_proto_put_uint(at, FTRACE_PID, pid);
+	messages[1] = kb_proto_begin(at, field, KB_PROTO_EVENT);
+	return messages[1];
+}
+
+static struct bundle *end_ftrace(struct perfetto *x, uint32_t core, uint8_t *const messages[2], uint8_t *at)
+{
+	struct bundle *bundle = &x->bundles[core % BUNDLES];
+
+	at = kb_proto_end(messages[0], kb_proto_end(messages[1], at, KB_PROTO_EVENT), KB_PROTO_EVENT);
+	bundle->length = (uint32_t)(at - bundle->bytes);
+	return bundle;
+}
+
 /* TASK_PARKED and TASK_STATE_MAX of include/linux/sched.h of Linux 4.4. */
 enum { OLD_PARKED = 0x200, OLD_MAX = 0x800 };
 
@@ -392,21 +442,61 @@ static void write_whole_switch(struct perfetto *x, uint32_t core, uint64_t time,
 			       const struct kb_task_name *from, uint32_t state, uint32_t next,
 			       const struct kb_task_name *to)
 {
-	struct bundle *bundle = bundle_of(x, core);
-	uint8_t *at, *message, *body;
+	uint8_t *messages[2], *at = begin_ftrace(x, core, time, previous, FTRACE_SCHED_SWITCH, messages);
 
-	message = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT, KB_PROTO_EVENT);
-	at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, time);
-	at = kb_proto_put_uint(at, FTRACE_PID, previous);
-	body = kb_proto_begin(at, FTRACE_SCHED_SWITCH, KB_PROTO_EVENT);
-	at = kb_perfetto_put_task(body, SWITCH_PREV_COMM, from);
+	at = kb_perfetto_put_task(at, SWITCH_PREV_COMM, from);
 	at = kb_proto_put_uint(at, SWITCH_PREV_PID, previous);
 	at = kb_proto_put_uint(at, SWITCH_PREV_STATE, state);
 	at = kb_perfetto_put_task(at, SWITCH_NEXT_COMM, to);
 	at = kb_proto_put_uint(at, SWITCH_NEXT_PID, next);
-	at = kb_proto_end(message, kb_proto_end(body, at, KB_PROTO_EVENT), KB_PROTO_EVENT);
-	bundle->length = (uint32_t)(at - bundle->bytes);
-	flush_bundle(x, bundle);	/* of one time, the compact ones of a bundle come first */
+	flush_bundle(x, end_ftrace(x, core, messages, at));	/* of one time, the compact ones of a bundle come first */
+}
+
+/* The words for what a task waits for, as in "fsync /srv/log". Returns their length. */
+static size_t reason_text(const struct kb_event *event, const char *call, const char *name, char text[TEXT])
+{
+	const struct kb_object *object = &event->task_switch.object;
+	bool has_kind = object->kind > KB_OBJECT_NO_CALL && object->kind != KB_OBJECT_FUTEX;
+	const char *kind = object->kind == KB_OBJECT_FAULT ? "page fault" : kb_object_name(object->kind) ?: "other";
+	const char *what = name ?: has_kind ? kind : NULL;
+
+	snprintf(text, TEXT, "%s%s%s", call ?: "", call && what ? " " : "", what ?: (call ? "" : "no call"));
+	return strlen(text);
+}
+
+/* The number of what @task_id waits for from @event on; 0 without memory. */
+static uint32_t reason_of(struct perfetto *x, const struct kb_event *event, uint32_t task_id)
+{
+	const char *call = kb_names_call(x->trace->names, event);
+	const char *name = x->reasons.nr < REASONS_MAX ? kb_names_object(x->trace->names, event, task_id) : NULL;
+	const uint64_t key[3] = { (uintptr_t)call, (uintptr_t)name, event->task_switch.object.kind };
+	uint32_t known = x->reasons.nr, number = kb_table_number(&x->reasons, key, kb_table_hash(&x->reasons, key));
+	char text[TEXT], clean[TEXT];
+	uint8_t *message, *at;
+	size_t length;
+
+	x->no_memory |= number == KB_TABLE_NONE;
+	if (number == KB_TABLE_NONE || x->reasons.nr == known)
+		return number == KB_TABLE_NONE ? 0 : number + 1;
+	length = reason_text(event, call, name, text);
+	at = begin_interned(x, TEXT + SMALL, &message);
+	if (at)
+		end_message(x, message, put_string(at, INTERNED_KERNEL_SYMBOLS, number + 1, clean,
+						   kb_label(clean, sizeof(clean), text, length, false)));
+	return number + 1;
+}
+
+/* Why @task_id waits, as Perfetto's table of states has it: in the place of the kernel's function. */
+static void write_reason(struct perfetto *x, const struct kb_event *event, uint32_t task_id)
+{
+	uint32_t number = reason_of(x, event, task_id);
+	uint8_t *messages[2], *at = begin_ftrace(x, event->core, x->now, task_id, FTRACE_SCHED_BLOCKED_REASON,
+						 messages);
+
+	at = kb_proto_put_uint(at, BLOCKED_PID, task_id);
+	at = kb_proto_put_uint(at, BLOCKED_CALLER, number);
+	at = kb_proto_put_uint(at, BLOCKED_IO_WAIT, event->task_switch.object.flags & KB_OBJECT_IOWAIT);
+	end_ftrace(x, event->core, messages, at);
 }
 
 static void write_switch(struct perfetto *x, const struct kb_walk *walk)
@@ -433,6 +523,8 @@ static void write_switch(struct perfetto *x, const struct kb_walk *walk)
 		write_whole_switch(x, event->core, time, previous, &from, state, event->task_id, &to);
 	cpu->known = true;
 	cpu->running = event->task_id;
+	if (previous && event->task_switch.reason == KB_SWITCH_BLOCKED && event->task_switch.object.kind)
+		write_reason(x, event, previous);
 }
 
 /* A sample shows who runs. */
@@ -470,19 +562,31 @@ static bool write_waking(struct perfetto *x, const struct kb_event *event, uint6
 static void write_halt(struct perfetto *x, const struct kb_walk *walk)
 {
 	const struct kb_event *event = &walk->event;
-	struct bundle *bundle = bundle_of(x, event->core);
-	uint8_t *message = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT,
-					  KB_PROTO_EVENT);
-	uint8_t *at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, x->now), *body;
+	uint8_t *messages[2], *at = begin_ftrace(x, event->core, x->now, walk->running, FTRACE_CPU_IDLE, messages);
 	int state = event->halt.idle_state;
 
-	at = kb_proto_put_uint(at, FTRACE_PID, walk->running);
-	body = kb_proto_begin(at, FTRACE_CPU_IDLE, KB_PROTO_EVENT);
-	at = kb_proto_put_uint(body, IDLE_STATE, !event->halt.entered ? UINT32_MAX :
+	at = kb_proto_put_uint(at, IDLE_STATE, !event->halt.entered ? UINT32_MAX :
 			       state == KB_STATE_UNKNOWN ? 0 : (uint32_t)state);
-	at = kb_proto_put_uint(at, IDLE_CPU, event->core);
-	at = kb_proto_end(message, kb_proto_end(body, at, KB_PROTO_EVENT), KB_PROTO_EVENT);
-	bundle->length = (uint32_t)(at - bundle->bytes);
+	end_ftrace(x, event->core, messages, kb_proto_put_uint(at, IDLE_CPU, event->core));
+}
+
+/* A system call, from its begin to its end. Perfetto has the names of this machine's calls alone. */
+static bool write_call(struct perfetto *x, const struct kb_event *event)
+{
+	uint64_t since = event->custom_counter.begin;
+	uint8_t *messages[2], *at;
+
+	if (!since || since > event->timestamp || event->custom_counter.cpu & KB_SYSCALL_COMPAT)
+		return false;
+	see_task(x, event->task_id, event->timestamp, x->now);
+	at = begin_ftrace(x, event->core, clock_of(x, kb_barman_ns(x->trace->barman, since)), event->task_id,
+			  FTRACE_SYS_ENTER, messages);
+	end_ftrace(x, event->core, messages, kb_proto_put_uint(at, SYS_ID, event->custom_counter.id));
+	at = begin_ftrace(x, event->core, x->now, event->task_id, FTRACE_SYS_EXIT, messages);
+	at = kb_proto_put_uint(at, SYS_ID, event->custom_counter.id);
+	at = kb_proto_put_uint(at, SYS_EXIT_RET, (uint64_t)event->custom_counter.result);
+	end_ftrace(x, event->core, messages, at);
+	return true;
 }
 
 /* A value of kbarman's own series; @from: the CPU that a task leaves. */
@@ -496,6 +600,8 @@ static bool write_detail(struct perfetto *x, const struct kb_walk *walk, uint32_
 	uint8_t *at, *message;
 	uint64_t time = x->now;
 
+	if (what == KB_WHAT_SYSCALL)
+		return write_call(x, event);
 	if (!kb_perfetto_has_event(event))
 		return false;
 	see_task(x, pid, event->timestamp, time);
@@ -662,25 +768,6 @@ static void write_series(struct perfetto *x, const struct kb_walk *walk, uint32_
 }
 
 /* ---- samples ---- */
-
-static uint8_t *begin_interned(struct perfetto *x, size_t room, uint8_t **message)
-{
-	uint8_t *at = begin_packet(x, room);
-
-	if (at)
-		*message = kb_proto_begin(at, PACKET_INTERNED_DATA, KB_PROTO_PACKET);
-	return at ? *message : NULL;
-}
-
-static uint8_t *put_string(uint8_t *at, uint32_t field, uint64_t iid, const void *text,
-			   size_t length)
-{
-	uint8_t *string = kb_proto_begin(at, field, KB_PROTO_EVENT);
-
-	at = kb_proto_put_uint(string, INTERNED_IID, iid);
-	return kb_proto_end(string, kb_proto_put_bytes(at, STRING_STR, text, length),
-			    KB_PROTO_EVENT);
-}
 
 static bool is_kernel(const struct kb_stack_image *image)
 {
@@ -1028,6 +1115,7 @@ static int begin(struct perfetto *x)
 
 	kb_table_init(&x->seen, sizeof(struct seen_task), 1);
 	kb_table_init(&x->tracks, sizeof(struct track), 2);
+	kb_table_init(&x->reasons, sizeof(struct reason), 3);
 	x->bundles = calloc(BUNDLES, sizeof(*x->bundles));
 	if (!x->bundles || kb_metric_tracks_init(&x->metrics, x->trace->names, x->trace->barman,
 						 x->header->max_cores))
@@ -1051,6 +1139,7 @@ static void release_trace(struct perfetto *x)
 	free(x->bundles);
 	kb_metric_tracks_release(&x->metrics);
 	kb_table_release(&x->tracks);
+	kb_table_release(&x->reasons);
 	kb_table_release(&x->seen);
 }
 
