@@ -90,7 +90,7 @@ $(BENCH_RING): selftests/bench/ring.c selftests/bench/callgrind.h $(BENCH_RING)_
 # ---- what goes into a VM
 
 guest: guest-module user $(GUEST)/kbarman $(GUEST)/kbarman-push $(GUEST)/truth $(GUEST)/truth-static $(NAMES) \
-	$(GUEST)/waits \
+	$(GUEST)/waits $(GUEST)/mutexes \
 	$(GUEST)/map_reader $(GUEST_TESTS) $(GUEST)/kselftest/run_kselftest.sh \
 	$(GUEST)/marks $(GUEST)/guest.sh $(GUEST)/test_record_device.sh \
 	$(GUEST)/test_marks_device.sh $(GUEST)/test_files_device.sh $(GUEST)/threads \
@@ -155,6 +155,10 @@ $(GUEST)/truth-static: selftests/truth/truth.c
 $(GUEST)/waits: selftests/truth/waits.c user/include/kbarman/mark.h
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -Iuser/include -static $< -o $@
+
+$(GUEST)/mutexes: selftests/truth/mutexes.c
+	@mkdir -p $(@D)
+	$(USER_CC) $(TEST_CFLAGS) -pthread -static $< -o $@
 
 # Programs and libraries with known names: selftests/truth/names.c describes them.
 NAMES_CC	= $(USER_CC) $(TEST_CFLAGS) -fno-omit-frame-pointer -fno-toplevel-reorder \

@@ -125,6 +125,10 @@ record_waits() {
 	echo "disk=$disk" >>waits.out
 }
 
+record_mutexes() {
+	../kbarman record -F 0 -o mutexes-glibc.cap -- ../mutexes >mutexes-glibc.out
+}
+
 records_and_reports() {
 	promise records_the_system record_truth all -a
 	promise records_a_command record_truth command
@@ -141,6 +145,7 @@ records_and_reports() {
 		'../kbarman script -k sample names.cap >names.script 2>names.said'
 	promise records_stripped_programs record_stripped
 	promise records_known_waits record_waits
+	promise records_mutexes record_mutexes
 	echo "1..$count"
 	return "$failed"
 }

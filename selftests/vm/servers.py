@@ -70,6 +70,11 @@ def what_tasks_wait_for_is_known(tmp):
             switch for switch in waits if switch["object"] == "none"][:5]
 
 
+def the_runtime_of_go_has_no_locks_whose_holder_is_known(tmp):
+    waits = [row["object_id"] for row in query("go", "SELECT object_id FROM switches WHERE object = 'futex'")]
+    assert len(waits) > 100 and not any(waits), (len(waits), [holder for holder in waits if holder][:5])
+
+
 @functools.cache
 def call_names():
     """Of the machine: by number, as far as a call has ended. Outside of calls there is -1."""

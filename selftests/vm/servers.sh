@@ -10,6 +10,8 @@
 #	NAME.samples	what sampler.c says meanwhile
 #	NAME.kernel	the numbers of Linux's own tasks
 #	NAME.counts	wakeups from task to task, or requests to disks, as bpftrace counts them
+#
+# and mutexes-LIBC.cap and .out, for mutexes.py.
 
 set -u
 here=$PWD
@@ -128,5 +130,14 @@ async def sleep():
 asyncio.run(sleep())
 with multiprocessing.Pool(3) as pool:
     pool.map(abs, range(200))'
+# mutexes LIBC COMPILER
+mutexes() {
+	mkdir "$1"
+	"$2" -O2 -pthread -static -o "$1/mutexes" "$here/mutexes.c"
+	"$here/kbarman" record -F 0 -o "$results/mutexes-$1.cap" -- "$1/mutexes" >"$results/mutexes-$1.out"
+}
+
+mutexes glibc gcc
+mutexes musl musl-gcc
 echo 'ok 1 - programs_of_others_are_recorded'
 echo 1..1
