@@ -151,10 +151,10 @@ static __always_inline struct kbarman_object kbarman_object(enum bm_kbarman_obje
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 	return (struct kbarman_object) {
-		KBARMAN_TWO_WORDS((u32)call << 16 | kind << 8 | flags, id), value };
+		KBARMAN_TWO_WORDS((u32)call << 16 | (u32)kind << 8 | flags, id), value };
 #else
 	return (struct kbarman_object) {
-		KBARMAN_TWO_WORDS(call | kind << 16 | (u32)flags << 24, id), value };
+		KBARMAN_TWO_WORDS(call | (u32)kind << 16 | (u32)flags << 24, id), value };
 #endif
 }
 

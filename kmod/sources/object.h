@@ -45,14 +45,19 @@ enum kbarman_waits_for {
 extern const u8 kbarman_waits_for[KBARMAN_CALLS];
 extern const u8 kbarman_file_kinds[16];	/* by the upper bits of i_mode */
 
+/* Whether it is a task of Linux. Workers of io_uring and vhost have registers of whoever began them. */
+static __always_inline bool kbarman_is_kernels(void)
+{
+	return current->flags & (PF_KTHREAD | KBARMAN_PF_IO_WORKER | KBARMAN_PF_USER_WORKER);
+}
+
 /*
- * Workers of io_uring and vhost have registers of whoever began them. Programs that the kernel starts
- * have none, nor memory, before they are there. Tasks that exit lose their memory, then their files, and
- * keep their registers; in @prev_state TASK_DEAD they wait for nothing.
+ * Programs that the kernel starts have no registers, nor memory, before they are there. Tasks that exit lose their
+ * memory, then their files, and keep their registers; in @prev_state TASK_DEAD they wait for nothing.
  */
 static __always_inline bool kbarman_has_object(unsigned int prev_state)
 {
-	if (current->flags & (PF_KTHREAD | KBARMAN_PF_IO_WORKER | KBARMAN_PF_USER_WORKER))
+	if (kbarman_is_kernels())
 		return false;
 	return likely(current->mm) || (current->flags & PF_EXITING && !(prev_state & TASK_DEAD) &&
 				       user_mode(task_pt_regs(current)));
@@ -131,7 +136,7 @@ static __always_inline bool kbarman_object_of_file(u16 call, u8 flags, unsigned 
 }
 
 /* Of a lock. False: who holds it takes more to know. */
-static __always_inline bool kbarman_object_of_futex(const struct kbarman_session *session, u16 call,
+static __always_inline bool kbarman_object_of_futex(const struct kbarman_cpu *here, u16 call,
 						    struct pt_regs *regs, struct kbarman_object *object)
 {
 	unsigned long address = kbarman_call_argument(regs, 0);
@@ -139,7 +144,7 @@ static __always_inline bool kbarman_object_of_futex(const struct kbarman_session
 	u32 holder = 0;
 
 	if (kbarman_waits_for_mutex(operation, kbarman_call_argument(regs, 2))) {
-		if (!session->peeks || !kbarman_in_first_pid_namespace())
+		if (!here->session->peeks || !kbarman_in_first_pid_namespace())
 			return false;
 		holder = kbarman_mutex_owner(address);
 	} else if (kbarman_waits_for_pi(operation)) {
@@ -149,8 +154,8 @@ static __always_inline bool kbarman_object_of_futex(const struct kbarman_session
 	return true;
 }
 
-/* What the call of the current task is about. False: it takes more to know. @session NULL: it does not wait. */
-static __always_inline bool kbarman_object_of_call(const struct kbarman_session *session,
+/* What the call of the current task is about, which @waits for it or not. False: it takes more to know. */
+static __always_inline bool kbarman_object_of_call(const struct kbarman_cpu *here, bool waits,
 						   struct kbarman_object *object)
 {
 	struct pt_regs *regs = task_pt_regs(current);
@@ -159,25 +164,27 @@ static __always_inline bool kbarman_object_of_call(const struct kbarman_session 
 
 	if (unlikely(!current->mm || call >= KBARMAN_CALLS || kbarman_call_is_compat()))
 		return false;
-	if (kbarman_waits_for[call] == KBARMAN_WAITS_FOR_FILE)
-		return kbarman_object_of_file(call, 0, first, object);
-	if (kbarman_waits_for[call] == KBARMAN_WAITS)
+	switch (kbarman_waits_for[call]) {
+	case KBARMAN_WAITS:
 		*object = kbarman_object(BM_KBARMAN_OBJECT_CALL, 0, call, first, kbarman_call_argument(regs, 1));
-	else if (session)
-		return kbarman_object_of_futex(session, call, regs, object);
-	else
+		return true;
+	case KBARMAN_WAITS_FOR_FILE:
+		return kbarman_object_of_file(call, 0, first, object);
+	default:
+		if (waits)
+			return kbarman_object_of_futex(here, call, regs, object);
 		*object = kbarman_object(BM_KBARMAN_OBJECT_FUTEX, 0, call, 0, first);
-	return true;
+		return true;
+	}
 }
 
 /*
- * The object of the current task, for which kbarman_has_object(), if that takes no function to be called:
- * the short way, which most waits take. False: kbarman_object_here() has it.
+ * The object of the current task, which is not kbarman_is_kernels(), if that takes no function to be called:
+ * the short way, which most waits take. False: kbarman_object_here() has it, if there is one.
  */
-static __always_inline bool kbarman_object_short(const struct kbarman_session *session,
-						 struct kbarman_object *object)
+static __always_inline bool kbarman_object_short(const struct kbarman_cpu *here, struct kbarman_object *object)
 {
-	return likely(!current->in_iowait && !kbarman_blocker()) && kbarman_object_of_call(session, object);
+	return likely(!current->in_iowait && !kbarman_blocker()) && kbarman_object_of_call(here, true, object);
 }
 
 /* Of the current task, for which kbarman_has_object(), in all cases. */

@@ -72,12 +72,16 @@ static __always_inline void sched_record_object(struct kbarman_cpu *here, struct
 				     sched_told_state(prev_state), object);
 }
 
+/* The task has blocked, and is not one of Linux. */
 static noinline notrace void sched_switch_long(void *data, struct task_struct *next,
 					       unsigned int prev_state)
 {
 	struct kbarman_cpu *here = kbarman_here(data);
 
-	sched_record_object(here, next, prev_state, kbarman_object_here(here->session));
+	if (kbarman_has_object(prev_state))
+		sched_record_object(here, next, prev_state, kbarman_object_here(here->session));
+	else
+		sched_record(&here->ring, false, next, prev_state);
 }
 
 /*
@@ -88,11 +92,15 @@ static __always_inline void sched_switch_object(void *data, bool preempt, struct
 						unsigned int prev_state)
 {
 	struct kbarman_object object;
+	struct kbarman_cpu *here;
 
-	if (!sched_has_object(preempt, prev_state))
+	if (sched_reason(preempt, prev_state) == BM_TASK_SWITCH_PREEMPTED || kbarman_is_kernels()) {
 		sched_switch_any(data, preempt, next, prev_state);
-	else if (kbarman_object_short(kbarman_here(data)->session, &object))
-		sched_record_object(kbarman_here(data), next, prev_state, object);
+		return;
+	}
+	here = kbarman_here(data);
+	if (likely(kbarman_object_short(here, &object)))
+		sched_record_object(here, next, prev_state, object);
 	else
 		sched_switch_long(data, next, prev_state);
 }

@@ -58,7 +58,7 @@ static __always_inline void wake_record_object(struct kbarman_cpu *here, enum bm
 
 	if (context > BM_KBARMAN_IN_SOFTIRQ || !kbarman_has_object(0))
 		wake_record(here, what, woken);
-	else if (likely(kbarman_object_of_call(NULL, &object)))
+	else if (likely(kbarman_object_of_call(here, false, &object)))
 		kbarman_record_wakeup(&here->ring, waker, wake_detail(what, context, woken), object);
 	else
 		wake_long(here, what, woken);
