@@ -273,6 +273,8 @@ def report_has_what_is_promised(tmp):
     lines += objects("report", "-j", "--waits", cwd=waits)
     test_waits.make_many(waits, more=1)
     lines += objects("report", "-j", "--waits", cwd=waits) + objects("report", "-j", "--classes", cwd=waits)
+    test_waits.make_inferred(waits)
+    lines += objects("report", "-j", "--waits", cwd=waits) + objects("report", "-j", "--classes", cwd=waits)
     test_classes.some("syscalls,faults").save(os.path.join(waits, "kbarman.cap"))
     lines += objects("report", "-j", "--classes", cwd=waits)
     test_ended_report.make(waits)

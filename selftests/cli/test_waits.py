@@ -326,6 +326,89 @@ def a_capture_without_objects_says_how_to_have_them(tmp):
     assert "does not say what tasks waited for" in text and "[unknown]" in text, text
 
 
+FUNCTIONS = {"futex_wait_queue": "lock", "pipe_read": "pipe", "io_schedule": "disk", "tcp_recvmsg": "net",
+             "do_nanosleep": "time", "do_poll": None}
+WAKERS = [(IRQ, "nvme0q1", "disk"), (IRQ, "virtio0-req.0", "disk"), (IRQ, "eth0", "net"), (IRQ, "arch_timer", "time"),
+          (IRQ, "gpio", None), (SOFTIRQ, 1, "time"), (SOFTIRQ, 3, "net"), (SOFTIRQ, 4, "disk"), (SOFTIRQ, 6, None),
+          (TASK, 8, None)]
+
+
+def make_inferred(directory, objects=False):
+    """Task 7 waits 100 ns in each of FUNCTIONS, which a task ends; then 1000 ns for each of WAKERS, in do_poll."""
+    facts = {f"irq.{40 + i}": name for i, (context, name, _) in enumerate(WAKERS) if context == IRQ}
+    capture = Late(cores=2, facts={**facts, "sources": "irq,softirq,wake", "states": "S1",
+                                   **({"objects": "1"} if objects else {})})
+    capture.task(7, "waiter")
+    capture.task(8, "waker")
+    capture.map(0, K, 0x10000, 0, "[kernel.kallsyms]")
+    capture.switch(1, 0, 8)
+    capture.switch(0, 0, 7)
+    names_of = ["schedule", *FUNCTIONS]
+    now = 1000
+
+    def wait(function, ns, wake):
+        nonlocal now
+        pcs = [K + 0x10, K + 0x1000 * names_of.index(function) + 0x20]
+        pcs += [K + 0x1010] if function != "do_poll" else []    # within futex_wait_queue: the outer one does not count
+        capture.switch(0, now, 0, blocked=True, state=1, chain=pcs, kernel=len(pcs))
+        wake(now + ns - 10)
+        capture.switch(0, now + ns, 7)
+        now += 10000
+
+    for function in FUNCTIONS:
+        wait(function, 100, lambda at: capture.waking(1, at, 8, 7))
+    for i, (context, what, _) in enumerate(WAKERS):
+        def wake(at, i=i, context=context, what=what):
+            if context == IRQ:
+                capture.irq_entry(1, at - 50, 40 + i, task=8)
+            elif context == SOFTIRQ:
+                capture.softirq_entry(1, at - 50, what, task=8)
+            capture.waking(1, at, 8, 7, context=context)
+            if context == IRQ:
+                capture.irq_exit(1, at + 1, 40 + i, task=8)
+            elif context == SOFTIRQ:
+                capture.softirq_exit(1, at + 1, what, task=8)
+        wait("do_poll", 1000, wake)
+    path = os.path.join(directory, "kbarman.cap")
+    capture.save(path)
+    with open(path + ".kallsyms", "w", encoding="ascii") as file:
+        file.write(f"{K:x} T _stext\n")
+        for i, name in enumerate([*names_of, "_etext"]):
+            file.write(f"{K + 0x1000 * i:x} T {name}\n")
+
+
+def without_objects_it_is_inferred_where_tasks_waited_and_who_woke_them(tmp):
+    make_inferred(tmp)
+    head, *found = rows(tmp, "--waits")
+    wanted = {}
+    for is_, ns in [*((is_, 100) for is_ in FUNCTIONS.values()), *((is_, 1000) for _, _, is_ in WAKERS)]:
+        count, ns_before = wanted.get(is_, (0, 0))
+        wanted[is_] = count + 1, ns_before + ns
+    assert not head["objects"] and {
+        row.get("inferred"): (row["waits"], row["sum_ns"]) for row in found} == wanted, (found, wanted)
+    assert {row["object"] for row in found} == {"none"} and len(found) == len(wanted), found
+    text = tap.run("report", "--waits", cwd=tmp).stdout
+    for word in "disk", "net", "time", "lock", "pipe":
+        assert f"  [inferred: {word}]" in text, (word, text)
+    assert "\n# inferred : by who woke them, and where in Linux they waited\n" in text and "[unknown]" in text, text
+
+
+def classes_of_such_a_capture_have_what_is_inferred(tmp):
+    make_inferred(tmp)
+    waits = [row for row in of_kind(rows(tmp, "--classes"), "class_of") if row["class"] == "wait" and row["tid"] == 7]
+    found = {row.get("inferred"): row["sum_ns"] for row in waits}
+    assert found["disk"] == 90 + 3 * 990 and found["net"] == 90 + 2 * 990 and found["time"] == 90 + 2 * 990, found
+    assert found["lock"] == found["pipe"] == 90 and found[None] == 90 + 3 * 990 and len(waits) == 6, found
+    text = tap.run("report", "--classes", "--percent-limit", "0", cwd=tmp).stdout
+    assert "waiting: [inferred: disk]" in text and "waiting: asleep" in text, text
+
+
+def where_objects_are_recorded_nothing_is_inferred(tmp):
+    make_inferred(tmp, objects=True)
+    assert not any("inferred" in row for row in rows(tmp, "--waits") + rows(tmp, "--classes"))
+    assert "inferred" not in tap.run("report", "--waits", cwd=tmp).stdout
+
+
 OBJECTS_MAX = 65536
 
 

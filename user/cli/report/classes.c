@@ -61,6 +61,8 @@ static void put_what(struct kb_json *json, const struct kb_class_row *row)
 			report_put_object(json, row->wait);
 		else
 			kb_json_string(json, "state", state);
+		if (row->inferred)
+			kb_json_string(json, "inferred", kb_inferred_name(row->inferred));
 		break;
 	default:
 		break;

@@ -31,6 +31,8 @@ void report_put_object(struct kb_json *json, const struct kb_waits_row *row)
 	const char *object = kb_object_name(row->object);
 
 	kb_json_string(json, "object", object ?: row->object ? "other" : "none");
+	if (row->inferred)
+		kb_json_string(json, "inferred", kb_inferred_name(row->inferred));
 	if (row->call)
 		kb_json_string(json, "call", row->call);
 	kb_json_bool(json, "iowait", row->iowait);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What tasks waited for: the time between the switch at which a task blocked and the next switch to it, added up by
- * task and object. Captures of `kbarman record` have objects; without them a row says only that the task blocked.
+ * task and object. Captures of `kbarman record` have objects; without them a row says what is inferred.
  * Further below: all time of tasks and CPUs.
  *
  *	struct kb_waits_options options = { .size = sizeof(options) };
@@ -39,6 +39,22 @@ struct kb_waits_options {
 };
 
 /*
+ * What tasks most likely waited for, in a capture without objects: by the functions of Linux in which they waited, if
+ * switches have chains, or by the interrupt or softirq that woke them.
+ */
+enum kb_inferred {
+	KB_INFERRED_NOTHING,
+	KB_INFERRED_DISK,
+	KB_INFERRED_NET,
+	KB_INFERRED_TIME,
+	KB_INFERRED_PIPE,
+	KB_INFERRED_LOCK,
+};
+
+/* The word for it, such as "disk"; NULL: nothing, or another number. */
+const char *kb_inferred_name(unsigned int inferred);
+
+/*
  * Waits of tasks of one name for one object: a file by device and number, a pipe or a socket by number, a
  * futex by process and address, a lock of Linux by its address, if that is told, what has no place in a file
  * system by its name. Of calls that wait for no descriptor the call is the object.
@@ -59,6 +75,7 @@ struct kb_waits_row {
 	const char *holder_task;	/* ... and the name of that thread */
 	struct kb_origin waker;		/* who ended the longest wait; kind unknown: no record says so */
 	uint64_t woken;			/* ticks: when */
+	uint8_t inferred;		/* enum kb_inferred */
 };
 
 struct kb_waits {
@@ -153,6 +170,7 @@ struct kb_class_row {
 	 */
 	const struct kb_waits_row *wait;
 	char state;		/* kb_state_letter(); 0: it has a `wait`, or is of another class */
+	uint8_t inferred;	/* enum kb_inferred; nothing, if it has a `wait` */
 };
 
 /* A task while it had one name, or all tasks of that name. */

@@ -23,9 +23,11 @@
 #include "analysis/classes/table.h"
 #include "analysis/facts/sources.h"
 #include "analysis/facts/stops.h"
+#include "analysis/latency/inferred.h"
 #include "analysis/time/ended.h"
 #include "analysis/time/gaps.h"
 #include "analysis/time/origin.h"
+#include "analysis/time/waker.h"
 #include "analysis/trace/parts.h"
 #include "base/options.h"
 #include "format/call_names.h"
@@ -405,6 +407,7 @@ static int wake(struct classes *classes, const struct kb_event *event, int64_t n
 {
 	uint64_t key = event->custom_counter.id;
 	struct task *task = key ? kb_table_get(&classes->tasks, &key) : NULL;
+	struct kb_origin waker;
 	int ret = 0;
 
 	if (!key)
@@ -417,6 +420,11 @@ static int wake(struct classes *classes, const struct kb_event *event, int64_t n
 		return ret ?: begin_life(classes, task, RUNNABLE, event->custom_counter.cpu, now);
 	if (task->state != WAITS)
 		return 0;
+	if (!classes->has_objects) {
+		waker = kb_waker(classes->tiles, event);
+		task->wait = kb_class_table_infer(task->wait, kb_inferred_by_waker(classes->trace, &waker,
+										   event->timestamp));
+	}
 	ret = settle(classes, task, now);
 	task->state = RUNNABLE;
 	return ret;
@@ -459,8 +467,12 @@ static int leave(struct classes *classes, const struct kb_event *event, uint32_t
 	if (blocks && (letter == KB_LETTER_DEAD || letter == KB_LETTER_ZOMBIE))
 		return end_life(classes, task);
 	task->state = blocks ? WAITS : RUNNABLE;
-	return see_name(classes, task) ?:
-	       (blocks ? kb_class_table_wait(&classes->table, event, task_id, &task->wait) : 0);
+	if (blocks && kb_class_table_wait(&classes->table, event, task_id, &task->wait))
+		return -ENOMEM;
+	if (blocks && !classes->has_objects)
+		task->wait = kb_class_table_infer(task->wait,
+						  kb_inferred_by_chain(classes->trace, event, task_id));
+	return see_name(classes, task);
 }
 
 static int add_switch(struct classes *classes, const struct kb_event *event,

@@ -11,6 +11,7 @@
 #define WAITS_MOST	65536U		/* then one for all others of a kind */
 #define OTHERS		(1ULL << 33)	/* in the second word of the key of a wait */
 #define STATE		(1ULL << 32)	/* in the number of a wait: the letter of a state alone */
+#define INFERRED	8		/* ... and what is inferred, from this bit on */
 
 struct group {
 	uint64_t key;			/* task id << 32 | number of its name */
@@ -121,6 +122,11 @@ int kb_class_table_wait(struct kb_class_table *table, const struct kb_event *eve
 	return 0;
 }
 
+uint64_t kb_class_table_infer(uint64_t number, enum kb_inferred inferred)
+{
+	return number & STATE && !(number >> INFERRED & 0xff) ? number | (uint64_t)inferred << INFERRED : number;
+}
+
 void kb_class_table_show(struct kb_class_table *table, uint32_t group)
 {
 	((struct group *)kb_table_row(&table->groups, group))->recorded = true;
@@ -206,6 +212,7 @@ static struct kb_class_row make_row(const struct kb_class_table *table, const st
 
 	if (row.kind == KB_CLASS_WAIT && number & STATE) {
 		row.state = (char)number;
+		row.inferred = (uint8_t)(number >> INFERRED);
 	} else if (row.kind == KB_CLASS_WAIT) {
 		row.wait =
 			&((const struct wait *)kb_table_row(&table->waits, (uint32_t)number))->row;

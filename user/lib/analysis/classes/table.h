@@ -42,6 +42,9 @@ int kb_class_table_group(struct kb_class_table *table, uint32_t task_id, uint64_
 int kb_class_table_wait(struct kb_class_table *table, const struct kb_event *event,
 			uint32_t task_id, uint64_t *number);
 
+/* The same number with what is inferred of the wait, if nothing else says what it is for. */
+uint64_t kb_class_table_infer(uint64_t number, enum kb_inferred inferred);
+
 /* The task of @group is recorded: groups of other tasks are no results. */
 void kb_class_table_show(struct kb_class_table *table, uint32_t group);
 

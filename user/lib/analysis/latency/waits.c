@@ -11,6 +11,7 @@
 #include <kbarman/waits.h>
 
 #include "analysis/facts/name_ids.h"
+#include "analysis/latency/inferred.h"
 #include "analysis/latency/waited.h"
 #include "analysis/time/histogram.h"
 #include "analysis/time/sched.h"
@@ -22,6 +23,7 @@
 
 #define OBJECTS_MAX	65536U		/* then one row for all others of a task and kind */
 #define OTHERS		(1ULL << 32)	/* in the second word of a key: it is such a row */
+#define INFERRED	33		/* ... and what is inferred, from this bit on */
 
 struct waits {
 	struct kb_waits shown;		/* the results; the first member */
@@ -35,6 +37,7 @@ struct waits {
 	struct kb_table table;		/* key, then struct tally */
 	struct kb_table holders;	/* by task that waits: struct holder */
 	struct kb_waits_row *rows;
+	bool infers;			/* the capture has no objects */
 	int ended;			/* what the last step of the walk said */
 	int error;			/* of a wait that ended */
 };
@@ -95,6 +98,10 @@ static int begin_wait(struct waits *waits, const struct kb_event *event, const s
 	row.task = comm->name;
 	key[0] |= (uint64_t)comm->id << 32;
 	waits->shown.has_objects |= row.object != KB_OBJECT_NONE;
+	if (waits->infers && !row.object) {
+		row.inferred = kb_inferred_by_chain(waits->trace, event, slice->task_id);
+		key[1] |= (uint64_t)row.inferred << INFERRED;
+	}
 	if (waits->table.nr >= OBJECTS_MAX && !kb_table_find(&waits->table, key)) {
 		row = (struct kb_waits_row){ .task = row.task, .object = row.object, .others = true };
 		key[0] = (uint64_t)comm->id << 32;
@@ -110,6 +117,27 @@ static int begin_wait(struct waits *waits, const struct kb_event *event, const s
 	return is_lock(row.object) ? note_holder(waits, event, slice->task_id) : 0;
 }
 
+/* The row of @tally's task with what @wait's waker says; @tally, if that is nothing. NULL: no memory. */
+static struct tally *infer(struct waits *waits, struct tally *tally, const struct kb_wait *wait)
+{
+	uint64_t key[KB_WAITED_KEY];
+	struct kb_waits_row row = tally->row;
+	uint32_t number;
+
+	row.inferred = kb_inferred_by_waker(waits->trace, &wait->waker, wait->woken);
+	if (!row.inferred)
+		return tally;
+	memcpy(key, (const uint64_t *)tally - KB_WAITED_KEY, sizeof(key));
+	key[1] |= (uint64_t)row.inferred << INFERRED;
+	number = kb_table_number(&waits->table, key, kb_table_hash(&waits->table, key));
+	if (number == KB_TABLE_NONE)
+		return NULL;
+	tally = tally_of(waits, number);
+	if (!tally->row.task)
+		tally->row = row;
+	return tally;
+}
+
 static void take_wait(void *context, const struct kb_wait *wait)
 {
 	struct waits *waits = context;
@@ -120,6 +148,12 @@ static void take_wait(void *context, const struct kb_wait *wait)
 	if (!wait->mark || !wait->blocked || !kb_wanted_wait(&waits->wanted, wait))
 		return;
 	tally = tally_of(waits, wait->mark - 1);
+	if (waits->infers && !tally->row.object && !tally->row.inferred)
+		tally = infer(waits, tally, wait);
+	if (!tally) {
+		waits->error = -ENOMEM;
+		return;
+	}
 	if (wait->ns > tally->times.max) {
 		tally->row.waker = wait->waker;
 		tally->row.woken = wait->woken;
@@ -173,6 +207,7 @@ static int prepare(struct waits *waits, struct kb_error *err)
 	waits->names = tasks ? kb_trace_names(waits->trace, err) : NULL;
 	if (!waits->names)
 		return -ENOMEM;
+	waits->infers = !kb_barman_fact(kb_trace_barman(waits->trace), "objects");
 	kb_name_ids_init(&waits->comms, tasks);
 	kb_sched_on_wait(waits->sched, take_wait, waits);
 	return kb_trace_rewind(waits->trace, err) ?:
@@ -193,6 +228,8 @@ static int compare(const void *left, const void *right)
 		order = (a->object > b->object) - (a->object < b->object);
 	if (!order)
 		order = strcmp(a->call ?: "", b->call ?: "");
+	if (!order)
+		order = a->inferred - b->inferred;
 	return order ?: (a->value > b->value) - (a->value < b->value);
 }
 

@@ -79,14 +79,26 @@ void latency_put_object(const struct latency_text *text, const struct kb_waits_r
 		text_printf(&text->put, "[all others: %s]", kb_object_name(row->object) ?: "unknown");
 		return;
 	}
-	text_printf(&text->put, "%s", row->call ?: row->outside ? "[in no call]" :
-		    row->object ? "[another call]" : "[unknown]");
+	if (row->inferred)
+		text_printf(&text->put, "[inferred: %s]", kb_inferred_name(row->inferred));
+	else
+		text_printf(&text->put, "%s", row->call ?: row->outside ? "[in no call]" :
+			    row->object ? "[another call]" : "[unknown]");
 	if (row->name)
 		put_name(text, row);
 	else
 		put_number(text, row);
 	if (row->iowait)
 		text_printf(&text->put, " (disk)");
+}
+
+static bool has_inferred(const struct kb_waits *waits)
+{
+	bool has = false;
+
+	for (uint32_t i = 0; i < waits->nr; i++)
+		has |= waits->rows[i].inferred;
+	return has;
 }
 
 static void put_head(const struct latency_text *text, const struct kb_waits *waits, const char *capture)
@@ -98,6 +110,8 @@ static void put_head(const struct latency_text *text, const struct kb_waits *wai
 	if (!waits->has_objects && waits->nr)
 		text_printf(&text->put, "#            the capture does not say what tasks waited for: 'kbarman "
 			    "record' does, where the module can\n");
+	if (has_inferred(waits))
+		text_printf(&text->put, "# inferred : by who woke them, and where in Linux they waited\n");
 	if (kb_barman_fact(kb_trace_barman(text->trace), "objects_unnamed"))
 		text_printf(&text->put, "#            objects are more than the recorder has names for\n");
 	text_put_only(&text->put, text->put.options.filter);
