@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Labels are made in one pass over the bytes, without allocations. */
 #include <endian.h>
+#include <inttypes.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text/eight.h"
@@ -92,4 +94,44 @@ size_t kb_label_cut(const char *text, size_t length, size_t max)
 	while (max && ((uint8_t)text[max] & 0xc0) == 0x80)
 		max--;
 	return max;
+}
+
+const char *kb_label_object(const struct kb_waits_row *row, char text[KB_LABEL_OBJECT])
+{
+	uint32_t major = row->device >> 20, minor = row->device & 0xfffff;
+	const char *kind = kb_object_name(row->object);
+	int length = 0;
+
+	*text = '\0';
+	switch (row->object) {
+	case KB_OBJECT_FILE:
+		snprintf(text, KB_LABEL_OBJECT, "file %" PRIu32 ":%" PRIu32 " inode %" PRIu64, major, minor,
+			 row->value);
+		break;
+	case KB_OBJECT_DEVICE:
+		snprintf(text, KB_LABEL_OBJECT, "device %" PRIu32 ":%" PRIu32, major, minor);
+		break;
+	case KB_OBJECT_PIPE:
+	case KB_OBJECT_SOCKET:
+	case KB_OBJECT_ANON:
+		snprintf(text, KB_LABEL_OBJECT, "%s %" PRIu64, kind, row->value);
+		break;
+	case KB_OBJECT_FUTEX:
+		snprintf(text, KB_LABEL_OBJECT, "0x%" PRIx64 " of process %" PRIu32, row->value, row->pid);
+		break;
+	case KB_OBJECT_MUTEX:
+	case KB_OBJECT_SEMAPHORE:
+	case KB_OBJECT_RWSEM_READ:
+	case KB_OBJECT_RWSEM_WRITE:
+		length = snprintf(text, KB_LABEL_OBJECT, "Linux's %s", kind);
+		if (row->value)
+			snprintf(text + length, KB_LABEL_OBJECT - (size_t)length, " 0x%" PRIx64, row->value);
+		break;
+	case KB_OBJECT_FAULT:
+		length = snprintf(text, KB_LABEL_OBJECT, "page fault");
+		if (row->value)
+			snprintf(text + length, KB_LABEL_OBJECT - (size_t)length, " at 0x%" PRIx64, row->value);
+		break;
+	}
+	return text;
 }

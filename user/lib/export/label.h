@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <kbarman/waits.h>
+
 /*
  * Copy @from as valid UTF-8 without NULs: everything else becomes U+FFFD. With @plain also
  * replace what needs escapes in JSON: '"' by "'", '\' by '/', control characters and NULs by
@@ -16,5 +18,10 @@ size_t kb_label(char *to, size_t room, const char *from, size_t length, bool pla
 
 /* Length of @text cut to @max bytes, not inside a character of UTF-8. */
 size_t kb_label_cut(const char *text, size_t length, size_t max);
+
+#define KB_LABEL_OBJECT	64U
+
+/* Which object it is for which @row waits, without its name: "pipe 12"; empty: its call says all. */
+const char *kb_label_object(const struct kb_waits_row *row, char text[KB_LABEL_OBJECT]);
 
 #endif

@@ -107,7 +107,7 @@ int kb_run_begin(struct kb_run *run, unsigned int uses)
 	    (uses & KB_USES_TIMES && kb_cputime_init(&run->times, run->trace)))
 		return kb_run_no_memory(run);
 	return run->waits.take ?
-	       kb_waits_init(&run->waits, run->trace, &run->stacks, run, run->err) : 0;
+	       kb_stack_waits_init(&run->waits, run->trace, &run->stacks, run, run->err) : 0;
 }
 
 void kb_run_feed(struct kb_run *run, unsigned int uses)
@@ -121,14 +121,14 @@ void kb_run_feed(struct kb_run *run, unsigned int uses)
 							    &run->cpu_ns) != 0;
 	}
 	if (run->waits.take) {
-		kb_waits_feed(&run->waits, walk);
+		kb_stack_waits_feed(&run->waits, walk);
 		run->no_memory |= run->waits.no_memory;
 	}
 }
 
 void kb_run_release(struct kb_run *run)
 {
-	kb_waits_release(&run->waits);
+	kb_stack_waits_release(&run->waits);
 	kb_cputime_release(&run->times);
 	free(run->read.cpus);
 	kb_task_cpus_release(&run->moves);

@@ -206,7 +206,7 @@ static kb_always_inline void sink_walk(SINK *x, const struct sink *sink)
 	while (!x->out->error && !x->no_memory && sink_next(x, sink) > 0)
 		sink_record(x, sink);
 	if (sink->waited) {
-		kb_waits_end(&x->waits, x->trace);
+		kb_stack_waits_end(&x->waits, x->trace);
 		x->no_memory |= x->waits.no_memory;
 	}
 	while (kb_shown_end(x->trace, &slice))	/* to the end, so that the last time is known */

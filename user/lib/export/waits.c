@@ -4,7 +4,7 @@
 
 static void take_wait(void *context, const struct kb_wait *wait)
 {
-	struct kb_waits *waits = context;
+	struct kb_stack_waits *waits = context;
 
 	if (!wait->mark || !kb_is_shown_wait(waits->trace, wait))
 		return;
@@ -12,7 +12,7 @@ static void take_wait(void *context, const struct kb_wait *wait)
 	waits->take(waits->context, wait);
 }
 
-int kb_waits_init(struct kb_waits *waits, const struct kb_trace *trace,
+int kb_stack_waits_init(struct kb_stack_waits *waits, const struct kb_trace *trace,
 		  struct kb_stack_table *stacks, void *context, struct kb_error *err)
 {
 	int ret;
@@ -26,14 +26,14 @@ int kb_waits_init(struct kb_waits *waits, const struct kb_trace *trace,
 	return ret;
 }
 
-void kb_waits_release(struct kb_waits *waits)
+void kb_stack_waits_release(struct kb_stack_waits *waits)
 {
 	kb_sched_destroy(waits->sched);
 	waits->sched = NULL;
 }
 
 /* The chain belongs to the previous task. */
-static void mark(struct kb_waits *waits, const struct kb_event *event, uint32_t task_id)
+static void mark(struct kb_stack_waits *waits, const struct kb_event *event, uint32_t task_id)
 {
 	struct kb_event gone = *event;
 	int64_t node;
@@ -45,7 +45,7 @@ static void mark(struct kb_waits *waits, const struct kb_event *event, uint32_t 
 		kb_sched_mark(waits->sched, task_id, (uint32_t)node, event->timestamp);
 }
 
-void kb_waits_feed(struct kb_waits *waits, const struct kb_walk *walk)
+void kb_stack_waits_feed(struct kb_stack_waits *waits, const struct kb_walk *walk)
 {
 	const struct kb_event *event = &walk->event;
 	unsigned int i;
@@ -65,7 +65,7 @@ void kb_waits_feed(struct kb_waits *waits, const struct kb_walk *walk)
 	}
 }
 
-void kb_waits_end(struct kb_waits *waits, struct kb_trace *trace)
+void kb_stack_waits_end(struct kb_stack_waits *waits, struct kb_trace *trace)
 {
 	struct kb_slice slice;
 

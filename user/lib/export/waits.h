@@ -10,7 +10,7 @@
 #include "analysis/time/shown.h"
 #include "export/stack_table.h"
 
-struct kb_waits {
+struct kb_stack_waits {
 	struct kb_sched *sched;
 	struct kb_stack_table *stacks;
 	const struct kb_trace *trace;
@@ -25,13 +25,13 @@ struct kb_waits {
  * waits->take is called with @context for every wait when it is over; all else of @waits is zero. The
  * mark of the wait is the node in @stacks. Returns 0, or -ENOMEM and @err. Release @waits in any case.
  */
-int kb_waits_init(struct kb_waits *waits, const struct kb_trace *trace,
+int kb_stack_waits_init(struct kb_stack_waits *waits, const struct kb_trace *trace,
 		  struct kb_stack_table *stacks, void *context, struct kb_error *err);
-void kb_waits_release(struct kb_waits *waits);
+void kb_stack_waits_release(struct kb_stack_waits *waits);
 
 /* Call it for each record of the trace. */
-void kb_waits_feed(struct kb_waits *waits, const struct kb_walk *walk);
+void kb_stack_waits_feed(struct kb_stack_waits *waits, const struct kb_walk *walk);
 /* Call it once behind the last one. */
-void kb_waits_end(struct kb_waits *waits, struct kb_trace *trace);
+void kb_stack_waits_end(struct kb_stack_waits *waits, struct kb_trace *trace);
 
 #endif

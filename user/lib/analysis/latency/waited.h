@@ -11,6 +11,11 @@
 /* Whether the number of an object of this kind says which one it is. */
 bool kb_waited_has_identity(uint8_t object);
 
+static inline bool kb_waited_is_lock(uint8_t object)
+{
+	return object >= KB_OBJECT_FUTEX && object <= KB_OBJECT_RWSEM_WRITE;
+}
+
 /*
  * What @task_id, whose wait begins or ended at @ticks, waits for by @object: the members of the row that say what it
  * is. A fault has its address.

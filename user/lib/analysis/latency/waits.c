@@ -64,11 +64,6 @@ static struct tally *tally_of(const struct waits *waits, uint32_t i)
 	return (struct tally *)((uint64_t *)kb_table_row(&waits->table, i) + KB_WAITED_KEY);
 }
 
-static bool is_lock(uint8_t object)
-{
-	return object >= KB_OBJECT_FUTEX && object <= KB_OBJECT_RWSEM_WRITE;
-}
-
 static int note_holder(struct waits *waits, const struct kb_event *event, uint32_t task_id)
 {
 	uint32_t tid = kb_names_object_id(waits->names, event, task_id);
@@ -114,7 +109,7 @@ static int begin_wait(struct waits *waits, const struct kb_event *event, const s
 	if (!tally_of(waits, number)->row.task)
 		tally_of(waits, number)->row = row;
 	kb_sched_mark(waits->sched, slice->task_id, number + 1, event->timestamp);
-	return is_lock(row.object) ? note_holder(waits, event, slice->task_id) : 0;
+	return kb_waited_is_lock(row.object) ? note_holder(waits, event, slice->task_id) : 0;
 }
 
 /* The row of @tally's task with what @wait's waker says; @tally, if that is nothing. NULL: no memory. */
@@ -158,7 +153,7 @@ static void take_wait(void *context, const struct kb_wait *wait)
 		tally->row.waker = wait->waker;
 		tally->row.woken = wait->woken;
 	}
-	holder = is_lock(tally->row.object) && !tally->row.others && wait->ns > tally->times.max ?
+	holder = kb_waited_is_lock(tally->row.object) && !tally->row.others && wait->ns > tally->times.max ?
 		 kb_table_find(&waits->holders, &task) : NULL;
 	if (holder) {
 		tally->row.holder = holder->tid;

@@ -7,56 +7,22 @@
 
 #include "base/options.h"
 #include "base/percent.h"
+#include "export/label.h"
 #include "export/text/latency_put.h"
 
-static void put_device(const struct latency_text *text, const struct kb_waits_row *row)
-{
-	text_printf(&text->put, " %" PRIu32 ":%" PRIu32, row->device >> 20, row->device & 0xfffff);
-}
-
 /* What has a name needs no number, but for a pipe, whose name says who has it. */
-static void put_name(const struct latency_text *text, const struct kb_waits_row *row)
+static void put_what(const struct latency_text *text, const struct kb_waits_row *row)
 {
-	if (row->object == KB_OBJECT_PIPE)
-		text_printf(&text->put, " pipe %" PRIu64 ":", row->value);
+	char number[KB_LABEL_OBJECT];
+	bool is_pipe = row->object == KB_OBJECT_PIPE;
+
+	kb_label_object(row, number);
+	if (*number && (!row->name || is_pipe))
+		text_printf(&text->put, " %s%s", number, row->name ? ":" : "");
+	if (!row->name)
+		return;
 	text_printf(&text->put, " ");
 	text_put(&text->put, row->name, 0);
-}
-
-static void put_number(const struct latency_text *text, const struct kb_waits_row *row)
-{
-	switch (row->object) {
-	case KB_OBJECT_FILE:
-		text_printf(&text->put, " file");
-		put_device(text, row);
-		text_printf(&text->put, " inode %" PRIu64, row->value);
-		break;
-	case KB_OBJECT_DEVICE:
-		text_printf(&text->put, " device");
-		put_device(text, row);
-		break;
-	case KB_OBJECT_PIPE:
-	case KB_OBJECT_SOCKET:
-	case KB_OBJECT_ANON:
-		text_printf(&text->put, " %s %" PRIu64, kb_object_name(row->object), row->value);
-		break;
-	case KB_OBJECT_FUTEX:
-		text_printf(&text->put, " 0x%" PRIx64 " of process %" PRIu32, row->value, row->pid);
-		break;
-	case KB_OBJECT_MUTEX:
-	case KB_OBJECT_SEMAPHORE:
-	case KB_OBJECT_RWSEM_READ:
-	case KB_OBJECT_RWSEM_WRITE:
-		text_printf(&text->put, " Linux's %s", kb_object_name(row->object));
-		if (row->value)
-			text_printf(&text->put, " 0x%" PRIx64, row->value);
-		break;
-	case KB_OBJECT_FAULT:
-		text_printf(&text->put, " page fault");
-		if (row->value)
-			text_printf(&text->put, " at 0x%" PRIx64, row->value);
-		break;
-	}
 }
 
 /* Of the longest wait. */
@@ -84,10 +50,7 @@ void latency_put_object(const struct latency_text *text, const struct kb_waits_r
 	else
 		text_printf(&text->put, "%s", row->call ?: row->outside ? "[in no call]" :
 			    row->object ? "[another call]" : "[unknown]");
-	if (row->name)
-		put_name(text, row);
-	else
-		put_number(text, row);
+	put_what(text, row);
 	if (row->iowait)
 		text_printf(&text->put, " (disk)");
 }
