@@ -45,7 +45,7 @@ class Data:
         self.cpus = self.tables["facts"]["cpus"]
         self.last = collections.Counter()
         self.slices, self.samples, self.values, self.marks = [], [], [], []
-        self.handlers, self.wakeups, self.left = [], [], {}
+        self.handlers, self.wakeups, self.left, self.objects = [], [], {}, {}
         while self.at < len(self.data):
             tag = self.number()
             self.take(tag & 7, tag >> 3)
@@ -66,7 +66,9 @@ class Data:
             self.last[cpu, RUN] = signed(start + length)
             if kind == RUN and what & 3 == 3:
                 left = self.number()
-                what, self.left[start] = what - 2 + (left & 1), left >> 1
+                what, self.left[start] = what - 2 + (left & 1), left >> 2
+                if left & 2:
+                    self.objects[start + length] = self.tables["objects"][self.number()]
             self.slices.append((kind, cpu, start, signed(start + length), what))
         elif kind == SAMPLE:
             self.samples.append((cpu, self.time(cpu, kind), self.number(), self.number(), self.number() - 1))
@@ -349,6 +351,113 @@ def a_task_has_a_row_of_its_own_until_the_next_click(tmp):
     assert said[4] == [f"waiter (7): {state}" for state in ("running", "waiting", "running", "waiting")], said
     assert said[5] == ["burner (8): running", "burner (8): runnable"], said
     assert said[6].endswith(" % running") and said[7:] == [["waiter (7)"], True, [], True], said
+
+
+def page_has_what_tasks_wait_for(tmp):
+    data = Data(page_of(tmp, test_waits.make_objects(tmp)))
+    assert [row for _, row in sorted(data.objects.items())] == 2 * [
+        ["pipe", "read", "pipe 4711", 0, 0], ["file", "fsync", "file 8:1 inode 12", 0, 1],
+        ["futex", "futex", "0x7f001000 of process 7", 0, 0], ["call", "clock_nanosleep", "", 0, 0],
+        ["no_call", "", "", 0, 5], ["call", "", "", 0, 0], ["other", "read", "", 0, 0],
+        ["rwsem_write", "write", "Linux's rwsem_write 0xffff888001000000", 3, 0],
+        ["mutex", "", "Linux's mutex", 4, 4], ["fault", "", "page fault", 0, 5], ["fault", "read", "page fault", 0, 0],
+        ["fault", "", "page fault", 0, 5]], data.objects
+    assert len(data.tables["objects"]) == 11    # the same thing is there once
+    assert [data.tables["tasks"][i][0] for i in (2, 3)] == [8, 9], data.tables["tasks"]
+    assert "objects" not in Data(page_of(tmp, test_waits.make(tmp))).tables
+
+
+PICKED = """
+const { timeline, capture } = page, said = [], canvas = byId('timeline'), [row] = (page.toggle(capture.tasks.findIndex(([tid]) => tid === 7)), timeline.rows);
+canvas.setPointerCapture = () => {};
+timeline.draw();
+const { start, end, state } = statesOf(row, capture).intervals;
+const at = (row, time) => {
+  const box = canvas.getBoundingClientRect();
+  return { button: 0, clientX: box.left + timeline.x(time), clientY: box.top + row.y + 10 };
+};
+const click = i => {
+  for (const type of ['pointerdown', 'pointerup']) canvas.dispatchEvent(new PointerEvent(type, at(row, (start[i] + end[i]) / 2)));
+  return byId('picked').hidden ? null : byId('picked').textContent;
+};
+const key = key => {
+  document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+  return byId('picked').textContent.split('\\n')[0];
+};
+const painted = new Map(), { fillRect } = timeline.context;
+timeline.context.fillRect = function(x, y, width, height) {
+  if (width === 1 && height > CPU_ROW - 1 && y < row.y + 1) painted.set(x, this.fillStyle);
+  fillRect.call(this, x, y, width, height);
+};
+const colourAt = i => painted.get(Math.floor(timeline.x((start[i] + end[i]) / 2)));
+"""
+
+
+def a_click_on_a_wait_says_for_what(tmp):
+    capture = test_waits.Late(cores=1, facts={"machine": "x86_64", "objects": "1", "tgid.2": "7",
+                                              f"object.3.12.{8 << 20 | 1}.0": "/srv/log"})
+    for tid, name in (7, "waiter"), (8, "holder"), (9, "other"):
+        capture.task(tid, name)
+    waits = [(202, 8, 0, 8, 0x1000), (74, 3, 1, 8 << 20 | 1, 12), (0, 6, 0, 4, 98), (0, 5, 0, 5, 4711), (230, 1, 0, 0, 0),
+             (7, 1, 0, 0, 0), (0, 13, 5, 0, 0x602000), (61, 1, 0, 0, 0), (34, 1, 0, 0, 0), None]
+    for i, waits_for in enumerate(waits):
+        capture.switch(0, 1000 * i, 7)
+        capture.switch(0, 1000 * i + 200, 9, blocked=True, state=1, waits_for=waits_for)
+        if not i:
+            capture.waking(0, 900, 9, 7)
+    capture.switch(0, 1000 * len(waits), 7)
+    page = page_of(tmp, capture.save(os.path.join(tmp, "a.cap")))
+    groups = ["lock", "file", "socket", "pipe", "timer", "poll", "fault", "child", "other", "idle"]
+    said = asked(page, PICKED + f"""
+const waits = [...start.keys()].filter(i => state[i] >= WAITING), groups = {groups};
+said.push(byId('groups').hidden ? [] : [...byId('groups').children].map(one => one.textContent));
+said.push(waits.map(i => timeline.describe(at(row, (start[i] + end[i]) / 2))[0]));
+said.push(waits.map(click), click(waits.at(-1)));
+for (const dark of [false, true]) {{
+  page.setTheme(dark);
+  timeline.draw();
+  waits.forEach((i, k) => said.push(colourAt(i) === colours[groups[k]] ? '' : groups[k] + dark + colourAt(i)));
+}}
+said.push([key('w'), key('w'), key('W'), page.picked.start], key('Escape'), byId('groups').hidden);
+return said;""")
+    legend, titles, picked, again, *colours, keys, none, hidden = said
+    names = ["lock", "file or disk", "socket", "pipe", "timer", "poll", "page fault", "child process", "other"]
+    assert legend == names and titles == [f"waiter (7): waiting: {name}" for name in names] + ["waiter (7): waiting"], said[:2]
+    assert [text.split("\n")[2:] for text in picked] == [
+        ["futex 0x1000 of process 7", "held by holder (7/8) when it began", "woken by other (9) 100 ns before"],
+        ["fsync /srv/log (disk)"], ["read socket 98"], ["read pipe 4711"], ["clock_nanosleep"], ["poll"],
+        ["in no call page fault (disk)"], ["wait4"], ["pause"], []], picked
+    assert picked[0].startswith("waiter (7): waiting: lock\n700 ns from 200") and again is None, picked[0]
+    assert not any(colours), colours
+    assert keys == [titles[0], titles[1], titles[0], 200] and none == "" and hidden, keys
+
+
+def a_capture_without_objects_has_no_legend(tmp):
+    said = asked(page_of(tmp, test_waits.make(tmp)), PICKED + """
+const i = state.indexOf(WAITING);
+return [byId('groups').hidden, click(i), (timeline.draw(), colourAt(i)) === colours.idle];""")
+    assert said[0] and said[2], said
+    assert said[1].split("\n") == ["waiter (7): waiting", "1.00 µs from 1.00 µs", "in schedule ← do_wait"], said
+
+
+def objects_that_the_page_has_no_room_for_are_told(tmp):
+    test_waits.make_many(tmp)
+    page = page_of(tmp, os.path.join(tmp, "kbarman.cap"))
+    objects = Data(page).tables["objects"]
+    assert len(objects) == 16385 and objects[-1] == ["pipe", "read", "", 0, 2], objects[-1]
+    text = asked(page, PICKED + "return click(start.length - 2);")
+    assert text.split("\n")[2] == "read one of more objects than the page has room for: 16,384", text
+
+
+def names_of_objects_stay_out_of_the_markup(tmp):
+    bad = "</script><script>document.body.dataset.bad = 1</script><img src=x onerror=alert(1)>"
+    page = page_of(tmp, test_waits.named(os.path.join(tmp, "a.cap"), {"3.12.5.0": bad, "3.13.5.0": test_waits.HOSTILE},
+                                         [(0, 3, 0, 5, 12), (0, 3, 0, 5, 13)]))
+    clean = Data(page_of(tmp, viewers.small().save(os.path.join(tmp, "small.cap")), "small.html"))
+    for text in "<script", "</script", "<!--", "<img":
+        assert Data(page).text.count(text) == clean.text.count(text), text
+    said = asked(page, PICKED + "return [click(1), click(3), document.body.dataset.bad === undefined, byId('picked').children.length];")
+    assert bad in said[0] and "|<b>" in said[1] and said[2:] == [True, 0], said
 
 
 def waits_without_call_chains_say_so(tmp):

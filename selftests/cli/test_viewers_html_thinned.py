@@ -33,6 +33,7 @@ def everything(records=150000):
     for core in range(CORES):
         c.fact(f"counter.{core}.1", "instructions")
     c.fact("sources", "wake,irq,freq")
+    c.fact("objects", "1")
     for name in b"Wakeups", b"Interrupts", b"Frequency", b"Migrations":
         c.custom(name, series_class=3 if name == b"Frequency" else 2)
     for task in range(20, 60):
@@ -49,7 +50,9 @@ def everything(records=150000):
             handled[core] = 0
             c.about(core, now, task, 3, viewers.IRQ_EXIT, 33, 0, 2, 0)
         elif what < 0.45:
-            c.switch(core, now, rng.choice((0, task)), blocked=rng.randrange(2))
+            blocked = rng.randrange(2)
+            c.switch(core, now, rng.choice((0, task)), blocked=blocked,
+                     waits_for=(202, 8, 0, 0, 4096 + task) if blocked and number % 3 else None)
         elif what < 0.6:
             c.halt(core, now, rng.randrange(2), rng.choice((None, 0, 1, 2)))
         elif what < 0.8:
@@ -144,6 +147,9 @@ def events(columns):
         event = [cpu, kind, when, *(number(first + i) for i in range(nr))]
         if kind < 3:
             event.append(number(3 + kind))
+            if kind == 0 and event[-1] & 3 == 3:
+                event.append(number(3))
+                event += [number(3)] if event[-1] & 2 else []
             last[cpu, 0] += event[3]
         elif kind == 7:
             event += [number((22 if event[3] else 19) + i) for i in range(4 if event[3] else 3)]
@@ -237,7 +243,7 @@ const look = async ([from, to]) => {
   seen.levels = t.rows.filter(row => ['cpu', 'value', 'latency'].includes(row.kind)).map(row => [row.label, row.note]);
   seen.totals = capture.counterTracks.map(track => [track.id, track.cpu, track.sum[track.sum.length - 1]]).sort();
   if (!seen.full) return seen;
-  seen.slices = capture.cpus.map(c => { const out = []; for (let i = lowerBound(c.end, t.start); i < lowerBound(c.start, t.end); i++) out.push([c.start[i], c.end[i], c.kind[i], c.what[i], c.how[i]]); return out; });
+  seen.slices = capture.cpus.map(c => { const out = []; for (let i = lowerBound(c.end, t.start); i < lowerBound(c.start, t.end); i++) out.push([c.start[i], c.end[i], c.kind[i], c.what[i], c.how[i], c.object[i] || 0]); return out; });
   seen.samples = capture.cpus.map(c => rowsOf(c.samples, 'time', ['time', 'task', 'node', 'weight']));
   seen.handlers = capture.cpus.map(c => rowsOf(c.handlers, 'start', ['start', 'length', 'task', 'which', 'depth']));
   seen.wakeups = rowsOf(capture.wakeups, 'to', ['from', 'to', 'waker', 'woken', 'fromCpu', 'toCpu', 'context', 'wait']);

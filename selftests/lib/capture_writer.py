@@ -51,8 +51,10 @@ class CaptureWriter:
         self.records += struct.pack("<Q", len(data)) + data
         self.last = max(self.last, timestamp)
 
-    def switch(self, core, timestamp, task_id, blocked=0, state=0):
-        self.record(3, core, timestamp, struct.pack("<IBB", task_id, blocked, state))
+    def switch(self, core, timestamp, task_id, blocked=0, state=0, waits_for=None):
+        """@waits_for: call, kind, flags, id and value of struct bm_kbarman_object."""
+        self.record(3, core, timestamp, struct.pack("<IBB", task_id, blocked, state) +
+                    (struct.pack("<BBIIHBBIQ", 0, 2, 0, 0, *waits_for) if waits_for else b""))
 
     def halt(self, core, timestamp, entered, idle_state=None):
         self.record(6, core, timestamp, bytes([entered, 0 if idle_state is None

@@ -11,7 +11,8 @@
  *
  *	CPU << 3 | kind		then, depending on the kind:
  *	RUN	gap, length, task << 2 | how it ended: 1 preempted, 2 blocked, 0 otherwise,
- *		3 one of the former with a call chain; then its node << 1 | 1 if blocked
+ *		3 one of the former of which more is known; then the node of its call chain << 2 |
+ *		2 if blocked for an object | 1 if blocked, and in that case the object
  *	IDLE	gap, length, idle state + 1, 0 = unknown
  *	LOST	gap, length, records
  *	SAMPLE	time, task, node of its chain, the first counter's value + 1, 0 = none
@@ -63,6 +64,7 @@
 #include <string.h>
 
 #include "analysis/facts/losses_read.h"
+#include "analysis/latency/waited.h"
 #include "analysis/samples/metric_choice.h"
 #include "analysis/time/idle.h"
 #include "analysis/time/origin.h"
@@ -81,6 +83,8 @@ extern const char *const kb_html_page[];	/* the parts before, between and behind
 #define THINNED_FROM	(4U << 20)	/* records; more of them become a thinned page */
 #define RECORD_BYTES	20U		/* fewer than a record has */
 #define METRICS_MAX	32		/* of the page */
+#define OBJECTS_MAX	16384U		/* then one for all others of a kind and a call */
+#define OTHERS		(1ULL << 33)	/* in the second word of a key: it is such a one */
 
 /* A handler with its number in the page. */
 struct shown_handler {
@@ -88,8 +92,16 @@ struct shown_handler {
 	struct kb_origin origin;
 };
 
+/* What tasks wait for; its holder is the number of a task in the page + 1. */
+struct shown_object {
+	uint64_t key[KB_WAITED_KEY];
+	struct kb_waits_row row;
+};
+
 struct html {
 	KB_RUN;
+	const struct kb_tasks *names_of_tasks;
+	struct kb_table objects;	/* struct shown_object */
 	struct kb_table shown_handlers;	/* struct shown_handler */
 	int64_t (*last)[KB_HTML_EVENTS];	/* previous time by CPU and kind; one more row is
 					 * for events without a CPU; slices of all kinds use RUN */
@@ -175,6 +187,40 @@ static uint32_t left_at(struct html *x, const struct kb_slice *slice, const stru
 	return node < 0 ? 0 : (uint32_t)node;
 }
 
+/* The number + 1 of what the task of @slice waits for from @event on; 0: nothing, or not known. */
+static uint32_t object_at(struct html *x, const struct kb_slice *slice,
+			  const struct kb_event *event)
+{
+	const struct kb_object *object = &event->task_switch.object;
+	const struct kb_names *names = x->trace->names;
+	struct shown_object *shown;
+	struct kb_waits_row row;
+	uint64_t key[KB_WAITED_KEY];
+	uint32_t holder;
+
+	if (event->type != KB_EVENT_TASK_SWITCH || slice->how != KB_END_BLOCKED || !slice->has_task ||
+	    !slice->task_id || object->kind == KB_OBJECT_NONE)
+		return 0;
+	row = kb_waited(names, x->names_of_tasks, object, slice->task_id, event->timestamp);
+	kb_waited_unite(&row, object, key);
+	holder = kb_waited_is_lock(row.object) ? kb_names_object_id(names, event, slice->task_id) : 0;
+	row.holder = holder ? task_number(x, holder, event->timestamp) + 1 : 0;
+	key[0] |= (uint64_t)row.holder << 32;
+	if (x->objects.nr >= OBJECTS_MAX && !kb_table_find(&x->objects, key)) {
+		row = (struct kb_waits_row){ .call = row.call, .object = row.object, .iowait = row.iowait,
+					     .outside = row.outside, .others = true };
+		key[0] = key[2] = 0;
+		key[1] |= OTHERS;
+	}
+	shown = kb_table_get(&x->objects, key);
+	if (!shown) {
+		x->no_memory = true;
+		return 0;
+	}
+	shown->row = row;
+	return (uint32_t)(((char *)shown - x->objects.rows) / x->objects.row_size) + 1;
+}
+
 static void put_slice(struct html *x, const struct kb_slice *slice, const struct kb_event *event)
 {
 	static const enum kb_html_column columns[] = {
@@ -192,13 +238,14 @@ static void put_slice(struct html *x, const struct kb_slice *slice, const struct
 		.start = slice->start, .end = slice->end,
 	};
 	bool blocked = slice->how == KB_END_BLOCKED;
-	uint32_t node = 0;
+	uint32_t node = 0, object = 0;
 
 	switch (slice->kind) {
 	case KB_SLICE_RUN:
 		node = left_at(x, slice, event);
+		object = object_at(x, slice, event);
 		shown.what = (uint64_t)task_number(x, slice->task_id, event->timestamp) << 2 |
-			     (node ? 3 : blocked ? 2 : slice->how == KB_END_PREEMPTED);
+			     (blocked ? 2 : slice->how == KB_END_PREEMPTED);
 		break;
 	case KB_SLICE_IDLE:
 		shown.what = (uint64_t)slice->idle_state + 1;	/* KB_STATE_UNKNOWN is -1 */
@@ -211,9 +258,11 @@ static void put_slice(struct html *x, const struct kb_slice *slice, const struct
 	begin(x, shown.kind, shown.cpu, KB_HTML_SLICE_GAP, KB_HTML_RUN, shown.start);
 	put_field(x, KB_HTML_SLICE_LENGTH, (uint64_t)shown.end - (uint64_t)shown.start);
 	x->last[shown.cpu][KB_HTML_RUN] = shown.end;
-	put_field(x, columns[slice->kind], shown.what);
-	if (node)
-		put_field(x, columns[slice->kind], (uint64_t)node << 1 | blocked);
+	put_field(x, columns[slice->kind], shown.what | (node || object ? 3 : 0));
+	if (node || object)
+		put_field(x, columns[slice->kind], (uint64_t)node << 2 | (object ? 2 : 0) | blocked);
+	if (object)
+		put_field(x, columns[slice->kind], object - 1);
 	end(x);
 	if (x->thin && !x->no_memory)
 		put_thin_slice(x, &shown);
@@ -469,6 +518,35 @@ static void put_handlers(struct html *x, struct kb_json *json)
 	kb_json_array_end(json);
 }
 
+/* [kind, call, what it is, task that holds it + 1, 1 for a disk | 2 all others | 4 in no call] */
+static void put_objects(struct html *x, struct kb_json *json)
+{
+	char number[KB_LABEL_OBJECT], text[KB_HTML_TEXT], clean[KB_HTML_TEXT];
+
+	if (!x->objects.nr)
+		return;
+	kb_json_array(json, "objects");
+	for (uint32_t i = 0; i < x->objects.nr; i++) {
+		const struct kb_waits_row *row = &((struct shown_object *)kb_table_row(&x->objects, i))->row;
+		bool both = row->name && row->object == KB_OBJECT_PIPE;
+
+		if (row->others)
+			*number = '\0';
+		else
+			kb_label_object(row, number);
+		snprintf(text, sizeof(text), "%s%s%s", row->name && !both ? "" : number, both ? ": " : "",
+			 row->name ?: "");
+		kb_json_array(json, NULL);
+		kb_json_string(json, NULL, kb_object_name(row->object) ?: "other");
+		kb_json_string(json, NULL, row->call ?: "");
+		kb_json_text(json, NULL, clean, kb_label(clean, sizeof(clean), text, strlen(text), false));
+		kb_json_u64(json, NULL, row->holder);
+		kb_json_u64(json, NULL, row->iowait | row->others << 1 | row->outside << 2);
+		kb_json_array_end(json);
+	}
+	kb_json_array_end(json);
+}
+
 static void put_values(struct html *x, struct kb_json *json)
 {
 	uint32_t lost = kb_losses_series(x->header), i;
@@ -560,6 +638,7 @@ static void put_tail(struct html *x)
 	put_tasks(x, &json);
 	put_stacks(x, &json);
 	put_handlers(x, &json);
+	put_objects(x, &json);
 	put_values(x, &json);
 	put_metrics(x, &json);
 	if (x->thin)
@@ -640,7 +719,11 @@ static int begin_page(struct html *x)
 
 	if (error)
 		return error;
+	x->names_of_tasks = kb_trace_tasks(x->trace, x->err);
+	if (!x->names_of_tasks)
+		return kb_run_no_memory(&x->run);
 	kb_table_init(&x->shown_handlers, sizeof(struct shown_handler), 1);
+	kb_table_init(&x->objects, sizeof(struct shown_object), KB_WAITED_KEY);
 	x->last = calloc((size_t)x->header->max_cores + 1, sizeof(*x->last));
 	if (!x->last)
 		return kb_run_no_memory(&x->run);
@@ -667,6 +750,7 @@ static void release(struct html *x)
 	kb_html_thin_release(&x->pieces);
 	free(x->last);
 	kb_table_release(&x->shown_handlers);
+	kb_table_release(&x->objects);
 }
 
 static const struct sink sink = {

@@ -97,7 +97,7 @@ function sortColumns(columns, key) {
 }
 
 // Columns for events, each with the type of its numbers.
-const SLICES = { start: Float64Array, end: Float64Array, kind: Uint8Array, what: Float64Array, how: Uint8Array, node: Uint32Array, count: Float64Array, cellBusy: Float64Array };
+const SLICES = { start: Float64Array, end: Float64Array, kind: Uint8Array, what: Float64Array, how: Uint8Array, node: Uint32Array, object: Uint32Array, count: Float64Array, cellBusy: Float64Array };
 const SAMPLES = { time: Float64Array, task: Uint32Array, node: Uint32Array, weight: Float64Array, count: Float64Array, kernel: Float64Array };
 const HANDLERS = { start: Float64Array, length: Float64Array, task: Uint32Array, which: Uint32Array, depth: Uint8Array, count: Float64Array };
 const WAKEUPS = { from: Float64Array, to: Float64Array, waker: Uint32Array, woken: Uint32Array, fromCpu: Uint32Array, toCpu: Uint32Array, context: Uint8Array, count: Float64Array };
@@ -160,14 +160,15 @@ function readEvents(fields, tables, raw = noEvents(tables)) {
     const tag = tags.next(), kind = tag & 7, cpu = Math.floor(tag / 8), c = raw.cpus[cpu];
     if (kind <= LOST) {
       const start = gaps.time(last[cpu], 0), end = start + lengths.next(), what = fields[WHAT_COLUMN + kind].next(), { slices } = c;
-      const how = kind === RUN ? what % 4 : 0, left = how === 3 ? fields[WHAT_COLUMN].next() : 0;	// with a call chain
+      const how = kind === RUN ? what % 4 : 0, left = how === 3 ? fields[WHAT_COLUMN].next() : 0;
       last[cpu][0] = end;
       slices.start.push(start);
       slices.end.push(end);
       slices.kind.push(kind);
       slices.what.push(kind === RUN ? Math.floor(what / 4) : what);
       slices.how.push(how === 3 ? 1 + left % 2 : how);
-      slices.node.push(Math.floor(left / 2));
+      slices.node.push(Math.floor(left / 4));
+      slices.object.push(left & 2 ? fields[WHAT_COLUMN].next() + 1 : 0);
     } else if (kind === SAMPLE) {
       c.samples.time.push(sampleTimes.time(last[cpu], SAMPLE));
       c.samples.task.push(sampleTasks.next());

@@ -62,7 +62,40 @@ class Page {
 
   showRows(tasks) {
     this.timeline.placeTasks(this.ownRows = tasks);
+    if (this.picked && !tasks.includes(this.picked.row.task)) this.pick();
+    this.showGroups();
     this.fitRows();
+  }
+
+  // What the colours of waiting pieces mean, of those that the capture has.
+  showGroups() {
+    const { objects = [] } = this.capture, found = new Set(objects.map(groupOf));
+    byId('groups').hidden = !this.ownRows.length || !found.size;
+    byId('groups').replaceChildren('waiting for', ...Object.keys(WAITS).filter(group => found.has(group)).map(group => {
+      const swatch = element('i');
+      swatch.style.background = `var(--${group})`;
+      return element('span', {}, swatch, WAITS[group]);
+    }));
+  }
+
+  // Say what a task waits for in a piece of its row; nothing, if it is said already.
+  pick(picked, isSame = false) {
+    this.picked = isSame ? undefined : picked;
+    byId('picked').hidden = !this.picked;
+    byId('picked').textContent = this.picked ? this.picked.text : '';
+    this.fitRows();
+    this.timeline.draw();
+  }
+
+  // The next wait of the chosen task, or of the first one with a row.
+  pickNext(forwards) {
+    const { timeline, picked } = this, row = timeline.taskRows.find(own => own.task === this.chosen) || timeline.taskRows[0];
+    if (!row) return;
+    const i = nextWait(row, picked && picked.row.task === row.task ? picked.start : forwards ? timeline.start : timeline.end, forwards, timeline);
+    if (i < 0) return;
+    this.pick(pickState(row, i, timeline));
+    const { start, end } = this.picked, half = (timeline.end - timeline.start) / 2, middle = start + Math.min((end - start) / 2, half);
+    if (start < timeline.start || end > timeline.end) timeline.show(middle - half, middle + half);
   }
 
   choose(task) {
@@ -237,6 +270,10 @@ class Page {
       if (far && marking) timeline.show(Math.min(from.time, to), Math.max(from.time, to));
       const task = far ? undefined : timeline.taskAt(e);
       if (task !== undefined) this.choose(task);
+      const { row, time, inside } = timeline.at(e);
+      if (far || !inside || !row || row.kind !== 'task') return;
+      const picked = pickState(row, statesOf(row, this.capture).at(time), timeline);
+      this.pick(picked, picked && this.picked && picked.row.task === this.picked.row.task && picked.start === this.picked.start);
     });
   }
 
@@ -263,6 +300,7 @@ class Page {
       ArrowLeft: () => this.timeline.move(-0.2), ArrowRight: () => this.timeline.move(0.2),
       '+': () => this.timeline.zoom(1.6), '=': () => this.timeline.zoom(1.6), '-': () => this.timeline.zoom(1 / 1.6),
       0: () => this.fit(), Home: () => this.fit(), '/': () => byId('search').focus(),
+      w: () => this.pickNext(true), W: () => this.pickNext(false),
       n: () => this.timeline.jump(true), p: () => this.timeline.jump(false),
       t: () => this.toggleTheme(), '?': () => byId('keys').showModal(), Escape: () => this.clear(),
     }[event.key];

@@ -5,7 +5,7 @@ let colours = {};
 
 function readColours() {
   const style = getComputedStyle(document.documentElement);
-  for (const name of ['paper', 'panel', 'line', 'ink', 'soft', 'accent', 'mark', 'found', 'idle', 'lost', 'kernel', 'user', 'counter', 'irq', 'ipi', 'softirq'])
+  for (const name of ['paper', 'panel', 'line', 'ink', 'soft', 'accent', 'mark', 'found', 'idle', 'lost', 'kernel', 'user', 'counter', 'irq', 'ipi', 'softirq', ...Object.keys(WAITS)])
     colours[name] = style.getPropertyValue('--' + name).trim();
   colours.dark = document.documentElement.classList.contains('dark');
 }
