@@ -53,7 +53,9 @@ PACKET = {
                    2: ("primary", "uint")}),
     8: ("timestamp", "uint"),
     10: ("sequence", "uint"),
-    11: ("event", {9: ("type", "uint"), 11: ("track", "uint"), 22: ("categories", ["text"]),
+    11: ("event", {4: ("notes", [{2: ("bool", "uint"), 3: ("uint", "uint"), 4: ("int", "sint"), 6: ("string", "text"),
+                                  7: ("pointer", "uint"), 10: ("name", "text")}]),
+                   9: ("type", "uint"), 11: ("track", "uint"), 22: ("categories", ["text"]),
                    23: ("name", "text"), 30: ("value", "sint"), 44: ("double", "double")}),
     12: ("interned", {
         5: ("functions", [STRING]),
@@ -526,8 +528,67 @@ def sources_are_events_of_the_kernel(tmp):
     assert {11, 12} <= set(trace.threads), trace.threads
     # what Perfetto has no event for is a value, and nothing is both
     names = [trace.tracks[event["track"]]["name"] for _, event in trace.events]
-    assert sorted(names) == ["CPU 0 Page faults"] * 3 + ["CPU 0 System calls"] + ["CPU 1 Block requests"] * 2 + \
-        ["CPU 1 Idle misses", "CPU 1 Wakeups"], names
+    assert sorted(names) == ["8:16"] * 4 + ["CPU 0 System calls", "CPU 1 Idle misses", "CPU 1 Wakeups"] + \
+        ["Page faults"] * 5, names
+
+
+def slices_of(trace, base):
+    """(track, begin, end, name, notes) of slices and instants, as Perfetto pairs them: by time, then in order."""
+    found, open_ones = [], collections.defaultdict(list)
+    for when, event in sorted(trace.events, key=lambda one: one[0]):
+        row = [event["track"], when - base, when - base, event.get("name"),
+               {note.pop("name"): note for note in map(dict, event.get("notes", []))}]
+        if event["type"] == BEGIN:
+            open_ones[event["track"]].append(row)
+            found.append(row)
+        elif event["type"] == END:
+            open_ones[event["track"]].pop()[2] = when - base
+        elif event["type"] == INSTANT:
+            found.append(row)
+    assert not any(open_ones.values())
+    return found
+
+
+def faults_and_block_requests_are_slices(tmp):
+    sda, sdb = 8 << 20, 8 << 20 | 16
+    c = Late(cores=2, facts={"sources": "faults,block", "tgid.1": "9"})
+    c.task(10, "task10")
+    c.fault(0, 3000, 10, 2000, 0, 0x602000, 0x401000)
+    c.fault(1, 5000, 10, 3000, 1, 0x603000, 0xffffffff81000010, kernel=True)
+    c.fault(0, 6000, 10, 5500, -14, 3, 0x401004)    # it has no end
+    c.block(0, 3000, 10, 1000, 0, 2048, sda, 4096, 0x101)
+    c.block(0, 4000, 10, 2000, -5, 4096, sda, 8192)
+    c.block(0, 4500, 0, 2500, 0, 8, sdb, 512)
+    c.block(0, 5000, 10, 3000, 0, 8192, sda, 4096)  # where the first one was
+    c.block(0, 6000, 10, 0, 0, 1, sda, 512)         # begun before the recording
+    trace = trace_of(tmp, c.save(os.path.join(tmp, "a.cap")))
+    slices = slices_of(trace, base_of(os.path.join(tmp, "a.cap")))
+    names = {track: described.get("name") for track, described in trace.tracks.items()}
+    faults = [row for row in slices if names[row[0]] == "Page faults"]
+    assert [row[1:4] for row in faults] == [[2000, 3000, "minor"], [3000, 5000, "major"],
+                                            [6000, 6000, "failed"]], faults
+    assert faults[1][4] == {"cpu": {"uint": 1}, "kernel": {"bool": 1}, "address": {"pointer": 0x603000},
+                            "pc": {"pointer": 0xffffffff81000010}}, faults
+    thread = trace.tracks[trace.tracks[faults[0][0]]["parent"]]["thread"]
+    assert thread == {"pid": 9, "tid": 10}, thread
+    requests = [row for row in slices if row not in faults]
+    assert [(names[row[0]], *row[1:4]) for row in requests] == [
+        ("8:0", 1000, 3000, "write"), ("8:0", 2000, 4000, "read"), ("8:16", 2500, 4500, "read"),
+        ("8:0", 3000, 5000, "read"), ("8:0", 6000, 6000, "read")], requests
+    assert requests[0][0] == requests[3][0] != requests[1][0], requests
+    assert requests[0][4] == {"cpu": {"uint": 0}, "tid": {"uint": 10}, "sector": {"uint": 2048},
+                              "bytes": {"uint": 4096}, "flags": {"string": "sync"}, "result": {"int": 0}}, requests
+    assert requests[1][4]["result"] == {"int": -5}, requests
+
+
+def requests_that_are_too_many_at_a_time_are_instants(tmp):
+    c = Late(cores=1, facts={"sources": "block"})
+    for i in range(300):
+        c.block(0, 5000 + i, 10, 1000, 0, i, 8 << 20, 512)
+    trace = trace_of(tmp, c.save(os.path.join(tmp, "a.cap")))
+    kinds = collections.Counter(event["type"] for _, event in trace.events)
+    assert kinds == {BEGIN: 256, END: 256, INSTANT: 44}, kinds
+    assert len({event["track"] for _, event in trace.events}) == 256
 
 
 def calls_are_from_their_begin_to_their_end(tmp):

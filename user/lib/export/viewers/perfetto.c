@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A capture as a Perfetto trace. Scheduling and idling are the kernel's own trace events, which
- * Perfetto understands best. Samples have interned call chains. Counters, marks and losses are
- * tracks.
+ * Perfetto understands best. Samples have interned call chains. Counters, marks, page faults, block
+ * requests and losses are tracks.
  *
  * Packets are written while the capture is read; a bundle of trace events of a CPU is written
  * when it is full. Memory grows only with tasks, counters and different call chains. Times are
@@ -18,6 +18,7 @@
 
 #include "analysis/facts/wall.h"
 #include "analysis/samples/metric_tracks.h"
+#include "analysis/time/ended.h"
 #include "base/array.h"
 #include "base/io/out_packet.h"
 #include "base/table.h"
@@ -36,6 +37,7 @@
 #define NAME		256	/* of other names */
 #define SMALL		256	/* room for all numbers of a packet */
 #define REASONS_MAX	65536U	/* more are told by their calls alone */
+#define LANES		256U	/* requests to a disk that are under way at a time */
 
 /* Perfetto refuses traces with events of further CPUs. */
 #define MAX_CPUS	1024U
@@ -71,6 +73,7 @@ struct track {
 	bool open;		/* marks: a slice is open */
 	double sum;		/* running sum of a series of deltas with a multiplier */
 	uint64_t count;		/* what the sampling counter has counted so far */
+	uint64_t end;		/* requests: when the last one ended */
 };
 
 /* What tasks wait for, in words. The number of its row + 1 is its number in the trace. */
@@ -83,6 +86,8 @@ enum track_kind {
 	TRACK_SERIES,
 	TRACK_CHANNEL,
 	TRACK_THREAD,
+	TRACK_FAULTS,
+	TRACK_REQUESTS,
 	TRACK_LOST,
 	TRACK_METRIC,
 	TRACK_TIMEBASE,		/* has no description: Perfetto makes the track from samples */
@@ -589,45 +594,6 @@ static bool write_call(struct perfetto *x, const struct kb_event *event)
 	return true;
 }
 
-/* A value of kbarman's own series; @from: the CPU that a task leaves. */
-static bool write_detail(struct perfetto *x, const struct kb_walk *walk, uint32_t from)
-{
-	const struct kb_event *event = &walk->event;
-	uint8_t what = event->custom_counter.what, context = event->custom_counter.context;
-	uint32_t id = event->custom_counter.id, pid = event->task_id;
-	struct seen_task *task;
-	struct bundle *bundle;
-	uint8_t *at, *message;
-	uint64_t time = x->now;
-
-	if (what == KB_WHAT_SYSCALL)
-		return write_call(x, event);
-	if (!kb_perfetto_has_event(event))
-		return false;
-	see_task(x, pid, event->timestamp, time);
-	if (what == KB_WHAT_WAKING_NEW) {
-		task = kb_table_get_recent(&x->seen, &x->recent, id);
-		if (task)
-			task->name = NULL;	/* the event makes another task for the reader */
-		x->no_memory |= !task;
-	} else if (what <= KB_WHAT_MIGRATE) {
-		see_task(x, id, event->timestamp, time);
-	}
-	if (what == KB_WHAT_WAKING) {
-		if (write_waking(x, event, time))
-			return true;
-		if (context == KB_CONTEXT_IRQ || context == KB_CONTEXT_SOFTIRQ)
-			pid = 0;	/* at least not the task that was interrupted */
-	}
-	bundle = bundle_of(x, event->core);
-	message = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT, KB_PROTO_EVENT);
-	at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, time);
-	at = kb_proto_put_uint(at, FTRACE_PID, pid);
-	at = kb_perfetto_put_event(at, x->trace, event, from);
-	bundle->length = (uint32_t)(kb_proto_end(message, at, KB_PROTO_EVENT) - bundle->bytes);
-	return true;
-}
-
 /* ---- tracks ---- */
 
 /* The track of that kind and key, without its description; NULL without memory. */
@@ -955,13 +921,25 @@ static uint64_t thread_track(struct perfetto *x, uint32_t task_id, uint32_t tgid
 	return track->uuid;
 }
 
+/* Describe a track of slices. @parent: the track above it; 0: none. */
+static void describe_child(struct perfetto *x, uint64_t uuid, uint64_t parent, struct kb_text name)
+{
+	uint8_t *message, *at = begin_descriptor(x, uuid, &message);
+
+	if (!at)
+		return;
+	at = put_text(at, DESCRIPTOR_NAME, name, NAME);
+	if (parent)
+		at = kb_proto_put_uint(at, DESCRIPTOR_PARENT, parent);
+	end_message(x, message, at);
+}
+
 /* Channel 0 is the thread's own track. Other channels are tracks below it. */
 static struct track *channel_track(struct perfetto *x, uint32_t task_id, uint32_t channel,
 				   uint64_t thread, struct kb_text name)
 {
 	bool is_new;
 	struct track *track = find_track(x, TRACK_CHANNEL, task_id, channel, &is_new);
-	uint8_t *message, *at;
 	char text[32];
 
 	if (!track)
@@ -971,11 +949,7 @@ static struct track *channel_track(struct perfetto *x, uint32_t task_id, uint32_
 	snprintf(text, sizeof(text), "channel %" PRIu32, channel);
 	if (!channel || (!is_new && !name.length))
 		return track;
-	at = begin_descriptor(x, track->uuid, &message);
-	if (at) {
-		at = put_text(at, DESCRIPTOR_NAME, name.length ? name : kb_text(text), NAME);
-		end_message(x, message, kb_proto_put_uint(at, DESCRIPTOR_PARENT, thread));
-	}
+	describe_child(x, track->uuid, thread, name.length ? name : kb_text(text));
 	return track;
 }
 
@@ -1023,6 +997,159 @@ static void write_annotation(struct perfetto *x, const struct kb_walk *walk)
 	channel->open = text.length;
 	if (channel->open)
 		write_mark(x, channel->uuid, TYPE_SLICE_BEGIN, text);
+}
+
+/* ---- page faults and block requests ---- */
+
+static uint8_t *put_note(uint8_t *at, const char *name, uint32_t field, uint64_t value)
+{
+	uint8_t *note = kb_proto_begin(at, EVENT_DEBUG_ANNOTATIONS, KB_PROTO_EVENT);
+
+	at = kb_proto_put_bytes(note, NOTE_NAME, name, strlen(name));
+	return kb_proto_end(note, kb_proto_put_uint(at, field, value), KB_PROTO_EVENT);
+}
+
+static uint64_t begin_of(const struct perfetto *x, const struct kb_event *event)
+{
+	uint64_t took = kb_ended_ns(x->trace->barman, event);
+
+	return x->now > took ? x->now - took : 0;
+}
+
+/* What ended with @event, as a slice from its begin on, or an instant. Ended by end_ended(). */
+static uint8_t *begin_ended(struct perfetto *x, const struct kb_event *event, uint64_t track, bool is_slice,
+			    const char *category, const char *name, uint8_t **message)
+{
+	uint8_t *at = begin_event(x, is_slice ? begin_of(x, event) : x->now, track,
+				  is_slice ? TYPE_SLICE_BEGIN : TYPE_INSTANT, TEXT, message);
+
+	if (!at)
+		return NULL;
+	at = kb_proto_put_bytes(at, EVENT_CATEGORIES, category, strlen(category));
+	at = kb_proto_put_bytes(at, EVENT_NAME, name, strlen(name));
+	return put_note(at, "cpu", NOTE_UINT, event->core);
+}
+
+static void end_ended(struct perfetto *x, uint64_t track, bool is_slice, uint8_t *message, uint8_t *at)
+{
+	end_message(x, message, at);
+	if (is_slice)
+		write_mark(x, track, TYPE_SLICE_END, kb_text(NULL));
+}
+
+/* On a track below that of the task: a mark may begin in a fault and end in another one. */
+static bool write_fault(struct perfetto *x, const struct kb_event *event)
+{
+	struct seen_task *task = see_task(x, event->task_id, event->timestamp, x->now);
+	const uint64_t *arguments = event->custom_counter.arguments;
+	uint64_t thread = task ? thread_track(x, event->task_id, task->tgid) : 0;
+	bool is_slice = kb_ended_is_timed(event), is_new;
+	struct track *track = find_track(x, TRACK_FAULTS, event->task_id, 0, &is_new);
+	uint8_t *message, *at;
+
+	if (!track)
+		return true;
+	if (is_new)
+		describe_child(x, track->uuid, thread, kb_text("Page faults"));
+	at = begin_ended(x, event, track->uuid, is_slice, "fault", kb_fault_kind_name(kb_fault_kind(event)),
+			 &message);
+	if (!at)
+		return true;
+	at = put_note(at, "kernel", NOTE_BOOL, event->custom_counter.cpu & KB_FAULT_KERNEL);
+	at = put_note(at, "address", NOTE_POINTER, arguments[KB_FAULT_ADDRESS]);
+	at = put_note(at, "pc", NOTE_POINTER, arguments[KB_FAULT_PC]);
+	end_ended(x, track->uuid, is_slice, message, at);
+	return true;
+}
+
+/*
+ * A track of @device on which no request was under way at @begin, or the last one. Perfetto shows tracks of one name
+ * as one, with the requests below each other.
+ */
+static struct track *free_lane(struct perfetto *x, uint32_t device, uint64_t begin)
+{
+	char disk[KB_DISK_TEXT];
+	struct track *track = NULL;
+	bool is_new = false;
+
+	for (uint32_t lane = 0; lane < LANES; lane++) {
+		track = find_track(x, TRACK_REQUESTS, lane, device, &is_new);
+		if (!track || is_new || track->end <= begin)
+			break;
+	}
+	if (track && is_new)
+		describe_child(x, track->uuid, 0, kb_text(kb_disk_name(x->trace->names, device, disk) ?: "no disk"));
+	return track;
+}
+
+static bool write_request(struct perfetto *x, const struct kb_event *event)
+{
+	const uint64_t *arguments = event->custom_counter.arguments;
+	struct track *track = free_lane(x, (uint32_t)arguments[KB_BLOCK_DEVICE], begin_of(x, event));
+	bool is_slice = track && kb_ended_is_timed(event) && track->end <= begin_of(x, event);
+	const char *operation = kb_block_operation_name((uint8_t)event->custom_counter.cpu) ?: "other";
+	char flags[KB_BLOCK_FLAGS_TEXT];
+	uint8_t *message, *note, *at;
+
+	if (!track)
+		return true;
+	at = begin_ended(x, event, track->uuid, is_slice, "block", operation, &message);
+	if (!at)
+		return true;
+	at = put_note(at, "tid", NOTE_UINT, event->custom_counter.id);
+	at = put_note(at, "sector", NOTE_UINT, arguments[KB_BLOCK_SECTOR]);
+	at = put_note(at, "bytes", NOTE_UINT, arguments[KB_BLOCK_BYTES]);
+	note = kb_proto_begin(at, EVENT_DEBUG_ANNOTATIONS, KB_PROTO_EVENT);
+	at = kb_proto_put_bytes(note, NOTE_NAME, "flags", 5);
+	at = put_text(at, NOTE_STRING, kb_text(kb_block_flags_text(event->custom_counter.cpu, flags)), NAME);
+	at = kb_proto_end(note, at, KB_PROTO_EVENT);
+	at = put_note(at, "result", NOTE_INT, (uint64_t)event->custom_counter.result);
+	track->end = x->now;
+	end_ended(x, track->uuid, is_slice, message, at);
+	return true;
+}
+
+/* A value of kbarman's own series; @from: the CPU that a task leaves. */
+static bool write_detail(struct perfetto *x, const struct kb_walk *walk, uint32_t from)
+{
+	const struct kb_event *event = &walk->event;
+	uint8_t what = event->custom_counter.what, context = event->custom_counter.context;
+	uint32_t id = event->custom_counter.id, pid = event->task_id;
+	struct seen_task *task;
+	struct bundle *bundle;
+	uint8_t *at, *message;
+	uint64_t time = x->now;
+
+	if (what == KB_WHAT_SYSCALL)
+		return write_call(x, event);
+	if (what == KB_WHAT_FAULT)
+		return write_fault(x, event);
+	if (what == KB_WHAT_BLOCK)
+		return write_request(x, event);
+	if (!kb_perfetto_has_event(event))
+		return false;
+	see_task(x, pid, event->timestamp, time);
+	if (what == KB_WHAT_WAKING_NEW) {
+		task = kb_table_get_recent(&x->seen, &x->recent, id);
+		if (task)
+			task->name = NULL;	/* the event makes another task for the reader */
+		x->no_memory |= !task;
+	} else if (what <= KB_WHAT_MIGRATE) {
+		see_task(x, id, event->timestamp, time);
+	}
+	if (what == KB_WHAT_WAKING) {
+		if (write_waking(x, event, time))
+			return true;
+		if (context == KB_CONTEXT_IRQ || context == KB_CONTEXT_SOFTIRQ)
+			pid = 0;	/* at least not the task that was interrupted */
+	}
+	bundle = bundle_of(x, event->core);
+	message = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, time);
+	at = kb_proto_put_uint(at, FTRACE_PID, pid);
+	at = kb_perfetto_put_event(at, x->trace, event, from);
+	bundle->length = (uint32_t)(kb_proto_end(message, at, KB_PROTO_EVENT) - bundle->bytes);
+	return true;
 }
 
 /* ---- losses ---- */
