@@ -182,6 +182,92 @@ def waits_before_the_first_wakeup_count(tmp):
     assert check_beside_report(c.save(os.path.join(tmp, "a.cap")))["latency", "total", ""]["a"] == 250_000
 
 
+# ---- what tasks waited for
+
+CALL, NO_CALL, FILE, PIPE, SOCKET, ANON, FUTEX, MUTEX, FAULT = 1, 2, 3, 5, 6, 7, 8, 9, 13
+DISK = 8 << 20 | 1
+# What the calls of amd64 wait for, and what of it is the same in another run. Behind run @run.
+OBJECTS = (
+    (lambda run: (74, FILE, 1, DISK, 100 + run), "/srv/log", "fsync /srv/log (disk)"),
+    (lambda run: (0, FILE, 0, DISK, 200 + run), "/tmp/{run}.tmp (deleted)", "read a deleted file of /tmp"),
+    (lambda run: (17, FILE, 0, DISK, 300 + run), None, "pread64 file"),
+    (lambda run: (0, PIPE, 0, 0, 400 + run), "sh 1{run}, a 2{run} -> cat 3{run}", "read pipe sh, a -> cat"),
+    (lambda run: (45, SOCKET, 0, 0, 500 + run), "tcp 127.0.0.1:80 -> 127.0.0.1:4000{run}",
+     "recvfrom tcp 127.0.0.1:80 -> 127.0.0.1"),
+    (lambda run: (47, SOCKET, 0, 0, 600 + run), "tcp [::1]:5000{run} -> [::1]:5432", "recvmsg tcp [::1] -> [::1]:5432"),
+    (lambda run: (44, SOCKET, 0, 0, 700 + run), None, "sendto socket"),
+    (lambda run: (232, ANON, 0, 5, 800), "eventpoll", "epoll_wait eventpoll"),
+    (lambda run: (202, FUTEX, 0, 0, 0x7f0000001000 * run), None, "futex"),
+    (lambda run: (1, MUTEX, 0, 0, 0xffff888000000000 + 0x1000 * run), None, "write Linux's mutex"),
+    (lambda run: (230, CALL, 0, 0, 0), None, "clock_nanosleep"),
+    (lambda run: (0, FAULT, 5, 0, 0x1000 * run), None, "[in no call] page fault (disk)"),
+    (lambda run: (0, NO_CALL, 4, 0, 0), None, "[in no call]"),
+    (lambda run: (9999, CALL, 0, 0, 0), None, "[another call]"),
+)
+
+
+def waits_for_objects(path, run, longer=0.0, facts=None):
+    """Task 7 waits for each of OBJECTS, longer for the first one; a task of the kernel waits for none."""
+    rng = random.Random(run)
+    names = {}
+    for make_object, name, _ in OBJECTS:
+        _, kind, _, number, value = make_object(run)
+        if name:
+            names[f"object.{kind}.{value}.{number if kind in (FILE, ANON) else 0}.{7 if kind == ANON else 0}"] = \
+                name.format(run=run)
+    c = Late(cores=1, facts={"machine": "x86_64", "objects": "1", "host": "here", **names, **(facts or {})})
+    c.task(7, "worker")
+    c.task(8, "kworker")
+    now = MS
+    c.switch(0, now, 7)
+    for _ in range(20):
+        for number, (make_object, _, _) in enumerate(OBJECTS):
+            c.switch(0, now + 10_000, 8, blocked=True, state=1, waits_for=make_object(run))
+            c.switch(0, now + 20_000, 0, blocked=True, state=1)
+            now += int(rng.gauss(1, 0.02) * MS * (1 if number else 1 + longer))
+            c.switch(0, now, 7)
+    return c.save(path)
+
+
+def what_tasks_waited_for_is_compared_by_what_stays(tmp):
+    paths = [waits_for_objects(os.path.join(tmp, f"{run}.cap"), run, longer=run > 3) for run in range(1, 7)]
+    rows = rows_of("--percent-limit", "0", *paths[:3], "--", *paths[3:])
+    objects = {name: row for (_, by, name), row in rows.items() if by == "object"}
+    assert set(objects) == {f"worker: {text}" for _, _, text in OBJECTS}, set(objects)
+    assert all(row["measure"] == "wait" for row in objects.values())
+    assert [name for name, row in objects.items() if row["certain"]] == ["worker: fsync /srv/log (disk)"], objects
+    change = objects["worker: fsync /srv/log (disk)"]["change"]
+    assert 0.95 < change < 1.08, change
+    # all of the task's waits are for something
+    assert abs(sum(row["a"] for row in objects.values()) - rows["wait", "task", "worker"]["a"]) < 10
+    text = diff(*paths[:3], "--", *paths[3:]).stdout
+    assert "\n# Time off the CPU by what tasks waited for\n" in text, text
+    assert re.search(r"^\* .* worker: fsync /srv/log \(disk\)$", text, re.M), text
+    diff("--fail-if", "wait/worker: fsync /srv/log (disk):+50%", *paths[:3], "--", *paths[3:], status=3)
+    diff("--fail-if", "wait/worker: futex:+50%", *paths[:3], "--", *paths[3:])
+
+
+def a_side_that_does_not_say_what_tasks_waited_for_is_told(tmp):
+    said = [waits_for_objects(os.path.join(tmp, f"a{run}.cap"), run) for run in (1, 2)]
+    without = make(os.path.join(tmp, "b.cap"), 1, events=(), facts={"machine": "x86_64", "host": "here"})
+    for paths in (said[0], without), (without, said[0]), (without, without):
+        head, *_ = lines_of("--force", *paths)
+        assert head["objects"] is False, head
+        assert not any(by == "object" for _, by, _ in rows_of("--force", *paths)), paths
+        text = diff("--force", "--all", *paths).stdout
+        assert "not each capture says what tasks waited for" in text and "by what tasks" not in text, text
+    head, *_ = lines_of(*said)
+    text = diff("--all", *said).stdout
+    assert head["objects"] and "not each capture" not in text and "by what tasks waited for" in text, (head, text)
+
+
+def names_of_what_tasks_wait_for_do_not_steer_the_terminal(tmp):
+    hostile = {f"object.{FILE}.10{run}.{DISK}.0": "/\033[31m\n\u202e" for run in (1, 2)}
+    paths = [waits_for_objects(os.path.join(tmp, f"{run}.cap"), run, facts=hostile) for run in (1, 2)]
+    text = diff("--all", *paths).stdout
+    assert "worker: fsync /?[31m??" in text and "\033" not in text, text
+
+
 # ---- a part of the captures
 
 def amounts(path, *options):

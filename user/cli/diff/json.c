@@ -31,6 +31,7 @@ static void put_head(struct kb_json *json, const struct kb_diff *diff, double le
 		kb_json_string(json, "only", only);
 	kb_json_u64(json, "compared", diff->nr_compared);
 	kb_json_u64(json, "certain", diff->nr_certain);
+	kb_json_bool(json, "objects", diff->has_objects);
 	kb_json_end(json);
 	put_side(json, "A", &diff->sides[0]);
 	put_side(json, "B", &diff->sides[1]);

@@ -78,9 +78,11 @@ enum kb_diff_by {
 	KB_DIFF_CHAIN,		/* whole call chains below the name of a task */
 	KB_DIFF_STATE,		/* idle states */
 	KB_DIFF_HANDLER,	/* handlers of interrupts, softirqs, IPIs */
+	KB_DIFF_OBJECT,		/* "TASK: OBJECT": what tasks of that name waited for, by what is the same in
+				 * another run; if all captures say it */
 };
 
-#define KB_DIFF_BYS		6
+#define KB_DIFF_BYS		7
 
 /* The node of no chain: the root of the tree. */
 #define KB_DIFF_NO_NODE		0U
@@ -151,6 +153,7 @@ struct kb_diff {
 	const struct kb_diff_doubt *doubts;	/* the grave ones first */
 	uint32_t nr_doubts;
 	bool one_each;		/* one capture on each side */
+	bool has_objects;	/* all captures say what tasks waited for */
 };
 
 /* Returns 0, -EINVAL or -ENOMEM. @options may be NULL. */

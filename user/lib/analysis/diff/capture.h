@@ -19,6 +19,7 @@ struct kb_diff_capture {
 	double ns, seconds;	/* how long it is: the same */
 	uint64_t records, samples, switches;
 	double weight, weighed;	/* sum of the weights of samples, and their number */
+	bool has_objects;	/* it says what tasks waited for */
 	bool damaged;
 };
 

@@ -157,6 +157,7 @@ int kb_differ_add(struct kb_differ *differ, unsigned int side, struct kb_trace *
 
 static void add_up(struct kb_differ *differ)
 {
+	differ->shown.has_objects = true;
 	for (uint32_t i = 0; i < differ->nr; i++) {
 		const struct kb_diff_capture *capture = &differ->captures[i];
 		struct kb_diff_side *side = &differ->shown.sides[differ->sides[i]];
@@ -167,6 +168,7 @@ static void add_up(struct kb_differ *differ)
 		side->lost += differ->origins[i].lost;
 		side->seconds += capture->seconds / side->captures;
 		side->damaged |= capture->damaged;
+		differ->shown.has_objects &= capture->has_objects;
 	}
 }
 
@@ -194,6 +196,9 @@ int kb_differ_judge(struct kb_differ *differ, const struct kb_diff **diff, struc
 		return 0;
 	if (!shown->sides[0].captures || !shown->sides[1].captures)
 		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "a side has no capture");
+	add_up(differ);
+	if (!shown->has_objects)
+		kb_diff_table_drop(&differ->table, KB_DIFF_OBJECT);
 	nr = kb_diff_judge(&differ->table, &judging, &differ->rows);
 	if (nr < 0)
 		return no_memory(err);
@@ -201,7 +206,6 @@ int kb_differ_judge(struct kb_differ *differ, const struct kb_diff **diff, struc
 	shown->rows = differ->rows;
 	shown->nr = (uint32_t)nr;
 	shown->one_each = shown->sides[0].captures == 1 && shown->sides[1].captures == 1;
-	add_up(differ);
 	count_rows(shown);
 	if (kb_diff_tree(&differ->table, shown, &differ->nodes, &differ->order) ||
 	    (differ->origins[0].events &&
@@ -237,7 +241,7 @@ const char *kb_diff_measure_name(enum kb_diff_measure measure)
 const char *kb_diff_by_name(enum kb_diff_by by)
 {
 	static const char *const names[] = { "total", "task", "symbol", "chain", "state",
-					     "handler" };
+					     "handler", "object" };
 
 	return by < ARRAY_SIZE(names) ? names[by] : "";
 }

@@ -95,6 +95,15 @@ static int name_handler(void *context, uint32_t i, struct kb_diff_what *what)
 	return put_text(reading, &what->name, name, strlen(name));
 }
 
+static int name_object(void *context, uint32_t i, struct kb_diff_what *what)
+{
+	const struct kb_diff_reading *reading = context;
+	const uint64_t *row = kb_table_row(&reading->objects, i);
+
+	what->name = (const char *)(uintptr_t)*row;
+	return 0;
+}
+
 /* ---- cells ---- */
 
 /*
@@ -147,6 +156,7 @@ static int put_times(struct kb_diff_reading *reading, const struct kb_diff_cells
 	const struct kb_diff_what cpu_task = { .measure = KB_DIFF_CPU, .by = KB_DIFF_TASK };
 	const struct kb_diff_what cpu_symbol = { .measure = KB_DIFF_CPU, .by = KB_DIFF_SYMBOL };
 	const struct kb_diff_what wait_task = { .measure = KB_DIFF_WAIT, .by = KB_DIFF_TASK };
+	const struct kb_diff_what object = { .measure = KB_DIFF_WAIT, .by = KB_DIFF_OBJECT };
 	const struct kb_diff_what idle = { .measure = KB_DIFF_IDLE, .by = KB_DIFF_STATE };
 	const struct kb_diff_what irq = { .measure = KB_DIFF_IRQ, .by = KB_DIFF_HANDLER };
 	const struct kb_diff_what whole = { .measure = KB_DIFF_TIME };
@@ -167,6 +177,7 @@ static int put_times(struct kb_diff_reading *reading, const struct kb_diff_cells
 	       kb_diff_put_set(cells, &reading->wait_task, wait_task, true, name_task, reading) ?:
 	       put_tree(reading, cells, kb_offcpu_tree(reading->offcpu), &reading->wait_chain,
 			KB_DIFF_WAIT) ?:
+	       kb_diff_put_set(cells, &reading->wait_object, object, false, name_object, reading) ?:
 	       kb_diff_put_set(cells, &reading->idle, idle, true, name_state, reading) ?:
 	       kb_diff_put_set(cells, &reading->irq, irq, true, name_handler, reading);
 }

@@ -5,6 +5,7 @@
  * texts, by which the captures are compared.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #include "analysis/diff/read.h"
 #include "analysis/diff/reading.h"
 #include "analysis/facts/capture_names.h"
+#include "analysis/latency/waited.h"
 #include "analysis/time/idle.h"
 #include "analysis/time/origin.h"
 #include "analysis/trace/parts.h"
@@ -95,11 +97,43 @@ static int add_run(struct kb_diff_reading *reading, const struct kb_slice *slice
 				       slice->end);
 }
 
+/* @task_id begins to wait. Tasks of the kernel do not say for what. */
+static int begin_wait(struct kb_diff_reading *reading, const struct kb_event *event, uint32_t task_id)
+{
+	uint64_t *waiting = kb_table_get(&reading->waiting, &(uint64_t){ task_id }), text;
+	const struct kb_object *object = &event->task_switch.object;
+	const struct kb_name_id *task;
+	struct kb_waits_row row;
+	char *name, what[KB_WAITED_TEXT];
+	int length;
+
+	if (!waiting)
+		return -ENOMEM;
+	waiting[1] = 0;
+	if (!object->kind)
+		return 0;
+	task = kb_name_ids_find(&reading->ids, task_id, event->timestamp);
+	if (!task)
+		return -ENOMEM;
+	row = kb_waited(reading->names, reading->tasks, object, task_id, event->timestamp);
+	kb_waited_lasting(&row, what);
+	length = asprintf(&name, "%s: %s", task->name, what);
+	if (length < 0)
+		return -ENOMEM;
+	text = (uintptr_t)kb_diff_table_text(reading->table, name, (size_t)length);
+	free(name);
+	if (!text)
+		return -ENOMEM;
+	waiting[1] = kb_table_number(&reading->objects, &text, kb_table_hash(&reading->objects, &text)) + 1ULL;
+	return waiting[1] > KB_TABLE_NONE ? -ENOMEM : 0;
+}
+
 /* A filter of waits that listens. kb_offcpu_filter() can't say -ENOMEM. */
 static bool take_wait(void *context, const struct kb_wait *wait)
 {
 	struct kb_diff_reading *reading = context;
 	int64_t until = (int64_t)((uint64_t)wait->since + wait->ns), i;
+	const uint64_t *object = kb_table_find(&reading->waiting, &(uint64_t){ wait->task_id });
 
 	if (!kb_wanted_wait(&reading->wanted, wait))
 		return false;
@@ -107,7 +141,10 @@ static bool take_wait(void *context, const struct kb_wait *wait)
 	if (i < 0 || kb_diff_set_spread(&reading->wait_task, (uint32_t)i, &reading->slicing,
 					wait->since, until) ||
 	    kb_diff_set_spread(&reading->wait_chain, wait->mark, &reading->slicing, wait->since,
-			       until))
+			       until) ||
+	    (wait->blocked && object && object[1] &&
+	     kb_diff_set_spread(&reading->wait_object, (uint32_t)(object[1] - 1), &reading->slicing, wait->since,
+				until)))
 		reading->no_memory = true;
 	return true;
 }
@@ -273,6 +310,9 @@ static int add_slices(struct kb_diff_reading *reading, const struct kb_walk *wal
 		      add_run(reading, &walk->slices[i], event->timestamp);
 		if (!ret && event->type == KB_EVENT_TASK_SWITCH)
 			ret = kb_offcpu_switch(reading->offcpu, event, &walk->slices[i]);
+		if (!ret && event->type == KB_EVENT_TASK_SWITCH && walk->slices[i].how == KB_END_BLOCKED &&
+		    walk->slices[i].has_task && reading->capture->has_objects)
+			ret = begin_wait(reading, event, walk->slices[i].task_id);
 	}
 	return ret;
 }
@@ -372,6 +412,7 @@ static int prepare(struct kb_diff_reading *reading, const struct kb_filter *filt
 {
 	struct kb_trace *trace = reading->trace;
 	int ret = kb_trace_rewind(trace, err);
+	const char *objects;
 
 	if (ret)
 		return ret;
@@ -385,6 +426,8 @@ static int prepare(struct kb_diff_reading *reading, const struct kb_filter *filt
 	if (reading->nr_counters > KB_DIFF_COUNTERS)
 		reading->nr_counters = KB_DIFF_COUNTERS;
 	reading->slicing.wanted = reading->capture->slices;
+	objects = kb_barman_fact(kb_trace_barman(trace), "objects");
+	reading->capture->has_objects = objects && *objects == '1';
 	ret = kb_wanted_init(&reading->wanted, trace, filter, err);
 	if (ret)
 		return ret;
@@ -392,6 +435,8 @@ static int prepare(struct kb_diff_reading *reading, const struct kb_filter *filt
 	reading->until = INT64_MAX;
 	kb_name_ids_init(&reading->ids, reading->tasks);
 	kb_table_init(&reading->origins, 2 * sizeof(uint64_t), 1);
+	kb_table_init(&reading->objects, sizeof(uint64_t), 1);
+	kb_table_init(&reading->waiting, 2 * sizeof(uint64_t), 1);
 	return kb_gaps_read(&reading->gaps, trace, err);
 }
 
@@ -423,8 +468,8 @@ static void release_sets(struct kb_diff_reading *reading)
 {
 	struct kb_diff_set *const sets[] = {
 		&reading->cpu_task, &reading->sampled_task, &reading->cpu_symbol,
-		&reading->cpu_chain, &reading->wait_task, &reading->wait_chain, &reading->delay,
-		&reading->delay_count, &reading->idle, &reading->irq,
+		&reading->cpu_chain, &reading->wait_task, &reading->wait_chain, &reading->wait_object,
+		&reading->delay, &reading->delay_count, &reading->idle, &reading->irq,
 	};
 
 	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
@@ -454,6 +499,8 @@ static void destroy(struct kb_diff_reading *reading)
 	kb_cputime_release(&reading->times);
 	kb_name_ids_release(&reading->ids);
 	kb_table_release(&reading->origins);
+	kb_table_release(&reading->objects);
+	kb_table_release(&reading->waiting);
 	free(reading->tasks_called);
 	free(reading->symbols);
 	free(reading);

@@ -60,13 +60,15 @@ struct kb_diff_reading {
 	struct kb_diff_symbol *symbols;		/* by id */
 	uint32_t nr_symbols;
 	struct kb_table origins;	/* of interrupts */
+	struct kb_table objects;	/* by text of the table: what tasks wait for */
+	struct kb_table waiting;	/* by task: the number of its object, + 1 */
 	const struct kb_calltree_node *nodes;	/* of the tree whose rows are put */
 	int64_t *places;		/* by node: in the table; 0: not looked up yet */
 	uint32_t state_cores[KB_DIFF_STATES];	/* a CPU that was in that idle state, + 1 */
 
 	/* the rows */
 	struct kb_diff_set cpu_task, sampled_task, cpu_symbol, cpu_chain;
-	struct kb_diff_set wait_task, wait_chain;
+	struct kb_diff_set wait_task, wait_chain, wait_object;
 	struct kb_diff_set delay, delay_count;	/* by task */
 	struct kb_diff_delays delays;
 	struct kb_sliced_times delays_all;

@@ -21,15 +21,17 @@ int kb_diff_table_init(struct kb_diff_table *table)
 	return 0;
 }
 
+static void release_line(struct kb_diff_line *line)
+{
+	for (uint32_t i = 0; i < line->nr; i++)
+		free(line->cells[i].blocks);
+	free(line->cells);
+}
+
 void kb_diff_table_release(struct kb_diff_table *table)
 {
-	for (uint32_t i = 0; i < table->lines.nr; i++) {
-		struct kb_diff_line *line = kb_table_row(&table->lines, i);
-
-		for (uint32_t j = 0; j < line->nr; j++)
-			free(line->cells[j].blocks);
-		free(line->cells);
-	}
+	for (uint32_t i = 0; i < table->lines.nr; i++)
+		release_line(kb_table_row(&table->lines, i));
 	kb_table_release(&table->lines);
 	kb_table_release(&table->places);
 	tdestroy(table->texts, free);
@@ -108,6 +110,22 @@ int kb_diff_table_put(struct kb_diff_table *table, const struct kb_diff_what *wh
 		return 0;
 	}
 	return add_cell(line, cell);
+}
+
+void kb_diff_table_drop(struct kb_diff_table *table, enum kb_diff_by by)
+{
+	uint32_t nr = 0;
+
+	kb_table_close(&table->lines);
+	for (uint32_t i = 0; i < table->lines.nr; i++) {
+		struct kb_diff_line *line = kb_table_row(&table->lines, i);
+
+		if (line->what.by == by)
+			release_line(line);
+		else
+			memmove(kb_table_row(&table->lines, nr++), line, sizeof(*line));
+	}
+	table->lines.nr = nr;
 }
 
 int64_t kb_diff_table_place(struct kb_diff_table *table, uint32_t parent, const char *name,

@@ -71,6 +71,9 @@ const char *kb_diff_table_text(struct kb_diff_table *table, const char *text, si
 int kb_diff_table_put(struct kb_diff_table *table, const struct kb_diff_what *what,
 		      const struct kb_diff_cell *cell);
 
+/* Forget all lines of that kind. Nothing is put afterwards. */
+void kb_diff_table_drop(struct kb_diff_table *table, enum kb_diff_by by);
+
 /* The number of the node below @parent; -ENOMEM. Texts as above. */
 int64_t kb_diff_table_place(struct kb_diff_table *table, uint32_t parent, const char *name,
 			    const char *image, bool kernel);

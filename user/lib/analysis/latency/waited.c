@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "analysis/latency/waited.h"
 #include "format/call_names.h"
 
+#define PASSING_PORTS	32768	/* Linux gives such ones to who asks for none */
 #define NAMED	(1ULL << 10)	/* in the second word of a key: the third one is a name */
 
 static bool is_file(uint8_t object)
@@ -52,4 +57,79 @@ void kb_waited_unite(struct kb_waits_row *row, const struct kb_object *object, u
 		key[1] |= NAMED;
 		key[2] = (uintptr_t)row->name;
 	}
+}
+
+const char *kb_waited_call(const struct kb_waits_row *row)
+{
+	return row->call ?: row->outside ? "[in no call]" : row->object ? "[another call]" : "[unknown]";
+}
+
+/* ---- what is the same in another run ---- */
+
+/* The bytes at @at that are the number of a process, or a port that nobody chose. */
+static size_t passing(uint8_t object, const char *at)
+{
+	const size_t digits = strspn(at + 1, "0123456789");
+	const char *end = at + 1 + digits;
+
+	if (!digits || (*end && *end != ' ' && *end != ','))
+		return 0;
+	if (object == KB_OBJECT_PIPE)
+		return *at == ' ' ? digits + 1 : 0;
+	return *at == ':' && strtoul(at + 1, NULL, 10) >= PASSING_PORTS ? digits + 1 : 0;
+}
+
+static void copy_lasting(const struct kb_waits_row *row, char *text, size_t size)
+{
+	size_t used = 0, skip;
+
+	for (const char *at = row->name; *at && used + 1 < size; at += skip ?: 1) {
+		skip = passing(row->object, at);
+		if (!skip)
+			text[used++] = *at;
+	}
+	text[used] = '\0';
+}
+
+/* The name of a file that is removed while it is open is most likely of this run only. */
+static bool put_deleted(const char *path, char *text, size_t size)
+{
+	static const char deleted[] = " (deleted)";
+	const size_t length = strlen(path), behind = sizeof(deleted) - 1;
+	const char *slash = strrchr(path, '/');
+
+	if (!slash || length < behind || strcmp(path + length - behind, deleted) != 0)
+		return false;
+	snprintf(text, size, "a deleted file of %.*s", slash > path ? (int)(slash - path) : 1, path);
+	return true;
+}
+
+static void put_lasting(const struct kb_waits_row *row, char *text, size_t size)
+{
+	static const char pipe[] = "pipe ";
+	const char *kind = kb_object_name(row->object);
+
+	*text = '\0';
+	if (row->name && row->object == KB_OBJECT_PIPE) {
+		memcpy(text, pipe, sizeof(pipe));
+		copy_lasting(row, text + sizeof(pipe) - 1, size - sizeof(pipe) + 1);
+	} else if (row->name && row->object == KB_OBJECT_SOCKET) {
+		copy_lasting(row, text, size);
+	} else if (row->name) {
+		if (!put_deleted(row->name, text, size))
+			snprintf(text, size, "%s", row->name);
+	} else if (row->object == KB_OBJECT_FAULT) {
+		snprintf(text, size, "page fault");
+	} else if (row->object >= KB_OBJECT_FILE && row->object != KB_OBJECT_FUTEX && kind) {
+		snprintf(text, size, "%s%s", row->object >= KB_OBJECT_MUTEX ? "Linux's " : "", kind);
+	}
+}
+
+void kb_waited_lasting(const struct kb_waits_row *row, char text[KB_WAITED_TEXT])
+{
+	char what[KB_WAITED_TEXT - 64];
+
+	put_lasting(row, what, sizeof(what));
+	snprintf(text, KB_WAITED_TEXT, "%s%s%s%s", kb_waited_call(row), *what ? " " : "", what,
+		 row->iowait ? " (disk)" : "");
 }

@@ -7,6 +7,7 @@
 #include <kbarman/waits.h>
 
 #define KB_WAITED_KEY	3	/* words */
+#define KB_WAITED_TEXT	640	/* bytes */
 
 /* Whether the number of an object of this kind says which one it is. */
 bool kb_waited_has_identity(uint8_t object);
@@ -28,5 +29,14 @@ struct kb_waits_row kb_waited(const struct kb_names *names, const struct kb_task
  * the upper 32 bits of its first word, and the upper 31 of its second one, are the caller's.
  */
 void kb_waited_unite(struct kb_waits_row *row, const struct kb_object *object, uint64_t key[KB_WAITED_KEY]);
+
+/* The name of the call, or what stands in its place. */
+const char *kb_waited_call(const struct kb_waits_row *row);
+
+/*
+ * What of @row is the same in another run that does the same: "fsync /srv/log (disk)", "read a deleted file of /tmp",
+ * "read pipe sh -> cat", "recvfrom tcp 10.0.0.1:80 -> 10.0.0.7", "futex". Names may have any bytes.
+ */
+void kb_waited_lasting(const struct kb_waits_row *row, char text[KB_WAITED_TEXT]);
 
 #endif

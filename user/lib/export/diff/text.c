@@ -177,7 +177,7 @@ static void put_table_title(const struct text *text, const struct kb_diff_row *r
 	static const char *const by[KB_DIFF_BYS] = {
 		[KB_DIFF_TASK] = "task", [KB_DIFF_SYMBOL] = "function",
 		[KB_DIFF_CHAIN] = "call chain", [KB_DIFF_STATE] = "state",
-		[KB_DIFF_HANDLER] = "handler",
+		[KB_DIFF_HANDLER] = "handler", [KB_DIFF_OBJECT] = "what tasks waited for",
 	};
 
 	text_printf(&text->put, "\n# ");
@@ -267,6 +267,8 @@ static void put_head(const struct text *text)
 		text_printf(&text->put, "# error    : from the course of each run; how much two runs "
 			    "differ is not known, and unchanged work may differ as much: give "
 			    "several captures of each\n");
+	if (!got->has_objects)
+		text_printf(&text->put, "# objects  : none, as not each capture says what tasks waited for\n");
 	for (uint32_t i = 0; i < got->nr_doubts; i++) {
 		text_printf(&text->put, got->doubts[i].grave ? "# can't be compared: " :
 							       "# take care: ");

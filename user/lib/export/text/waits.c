@@ -5,6 +5,7 @@
 
 #include <kbarman/report_text.h>
 
+#include "analysis/latency/waited.h"
 #include "base/options.h"
 #include "base/percent.h"
 #include "export/label.h"
@@ -48,8 +49,7 @@ void latency_put_object(const struct latency_text *text, const struct kb_waits_r
 	if (row->inferred)
 		text_printf(&text->put, "[inferred: %s]", kb_inferred_name(row->inferred));
 	else
-		text_printf(&text->put, "%s", row->call ?: row->outside ? "[in no call]" :
-			    row->object ? "[another call]" : "[unknown]");
+		text_printf(&text->put, "%s", kb_waited_call(row));
 	put_what(text, row);
 	if (row->iowait)
 		text_printf(&text->put, " (disk)");
