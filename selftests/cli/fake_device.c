@@ -18,6 +18,8 @@
  *			is a record of them each millisecond and CPU
  *	FAKE_OBJECTS	the module can say what tasks wait for (0): task 1 reads a pipe and a file and waits
  *			for a lock, one after the other
+ *	FAKE_WAITS	TASK.CALL.KIND.FLAGS.ID.VALUE: this task leaves its CPU first of all, as it waits
+ *			for that, and does not come back
  *	FAKE_TURNS	the module lets counters take turns (1)
  *	FAKE_REUSE	the module lets a stream use rows again (1)
  *	FAKE_INTERRUPTS	this file stands for /proc/interrupts
@@ -487,14 +489,25 @@ static const struct bm_kbarman_object objects[] = {
 	{ 0, BM_KBARMAN_OBJECT_NO_CALL, BM_KBARMAN_OBJECT_IOWAIT, 0, 0x1000 },
 };
 
+/* That of FAKE_WAITS. Returns the task; 0: there is none. */
+static uint32_t read_waits(struct bm_kbarman_object *object)
+{
+	uint32_t task = 0;
+
+	return sscanf(getenv("FAKE_WAITS") ?: "", "%" SCNu32 ".%hu.%hhu.%hhu.%" SCNu32 ".%" SCNu64, &task, &object->call,
+		      &object->kind, &object->flags, &object->id, &object->value) == 6 ? task : 0;
+}
+
 /* It is at the end of the block. */
 static void add_object(void *record, size_t bytes)
 {
 	static unsigned int next;
+	struct bm_kbarman_object object = objects[next++ % (sizeof(objects) / sizeof(objects[0]))];
 
+	if (next == 1)
+		read_waits(&object);
 	((struct bm_protocol_task_switch *)record)->flags |= BM_TASK_SWITCH_OBJECT;
-	memcpy((char *)record + bytes - sizeof(objects[0]), &objects[next++ % (sizeof(objects) / sizeof(objects[0]))],
-	       sizeof(objects[0]));
+	memcpy((char *)record + bytes - sizeof(object), &object, sizeof(object));
 }
 
 /* @pc: of a sample of @task; 0: a switch to it. */
@@ -798,8 +811,10 @@ static int turn(const struct kbarman_turn *given)
 
 static int start(struct kbarman_start *s)
 {
+	struct bm_kbarman_object object;
 	char sample[64];
 	struct utsname name;
+	uint32_t first = 0;
 
 	if (fails("start")) {
 		s->event = 0;
@@ -827,11 +842,18 @@ static int start(struct kbarman_start *s)
 	if (fake.pc && !uname(&name)) {
 		add_fact("kbarman.host=%s", name.nodename);
 		add_fact("kbarman.release=%s", name.release);
+		add_fact("kbarman.machine=%s", name.machine);
 	}
 	for (unsigned int cpu = 0; cpu < fake.nr_cpus; cpu++)
 		fake.tables->tail.pmus[cpu] = (struct bm_protocol_header_pmu_settings){
 			.midr = 7, .num_counters = 1, .counter_types = { 0x11 } };
 	fake.running = true;
+	if (has_objects()) {
+		add_fact("kbarman.objects=1");
+		first = read_waits(&object);
+	}
+	if (first)
+		write_record(0, ticks(), first, 0, 0);
 	/* As in a kernel, every CPU says at once who runs, however short the session is. */
 	write_burst();
 	return pthread_create(&fake.writer, NULL, write_records, NULL);

@@ -35,7 +35,7 @@ import test_waits
 from capture_writer import CaptureWriter
 from make_capture import Maker
 from test_dump import full_image
-from test_top import kernel_function
+from test_top import kernel_function, waits_for
 
 PAGE = os.path.join(TREE, "user", "man", "kbarman-json.5")
 TABLES = os.path.join(TREE, "user", "include", "kbarman", "tptp_tables.h")
@@ -381,8 +381,12 @@ def merge_has_what_is_promised(tmp):
 
 def top_has_what_is_promised(tmp):
     _, address = kernel_function("schedule")
-    lines = objects("top", "-j", "-n", "3", "-d", "0.2", "--latency", cwd=tmp,
-                    env=recorder.fake(FAKE_PC=hex(address)))
+    lines = []
+    with open(os.path.join(tmp, "file"), "wb") as file:
+        # a file that has a name, and a lock that the first thread of the process holds
+        for waits in waits_for(file), "1.202.8.0.7.4096":
+            lines += objects("top", "-j", "-n", "3", "-d", "0.2", "--latency", cwd=tmp, env=recorder.fake(
+                FAKE_PC=hex(address), FAKE_OBJECTS=1, FAKE_NAMESPACE=0, FAKE_WAITS=waits))
     check("TOP", lines)
 
 

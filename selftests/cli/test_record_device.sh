@@ -368,6 +368,21 @@ top_shows_who_runs() {
 	grep -q "\"kind\":\"task\",\"tid\":$busy," lines
 }
 
+top_says_what_tasks_wait_for() {
+	{ until [ -e stop ]; do sleep 0.05; echo; done; } | cat >eaten &
+	"$KBARMAN" top -n 2 -d 1 >screen || { touch stop; return 1; }
+	"$KBARMAN" top -j -n 1 -d 1 >lines || { touch stop; return 1; }
+	touch stop
+	wait $!
+	cat screen
+	grep -q 'Task, and what it waits for$' screen || return 1
+	# it reads, and the shell writes
+	grep '"kind":"waits_for"' lines | grep '"task":"cat"' | grep '"object":"pipe"' |
+		grep -q '"name":"[^"]* -> cat [0-9]*"' || { cat lines; return 1; }
+	# only programs say what they wait for
+	! grep '"kind":"waits_for"' lines | grep -E '"task":"(kworker|rcu|ksoftirqd|migration)'
+}
+
 the_example_prints_its_records() {
 	[ -x "$MAP_READER" ] || { echo 'SKIP: it is not built'; return 0; }
 	"$MAP_READER" 0 >printed || return 1

@@ -3,6 +3,7 @@
 """`kbarman top`, on a device that is not there: fake_device.c."""
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -88,6 +89,100 @@ def shares_have_colours_for_those_who_want_them(tmp):
     for option, coloured in ("--color", True), ("--color=never", False), ("-d0.2", False):
         _, done, _ = top(tmp, "-n", "1", option)
         assert ("\033[31m 100.00%\033[m" in done.stdout) == coloured, done
+
+
+# ---- what tasks wait for
+
+FILE, IOWAIT = 3, 1
+TITLE = "Task, and what it waits for"
+
+
+def refreshes(tmp, *args, **settings):
+    """The lines of each refresh."""
+    found = []
+    for line in top(tmp, "-j", *args, FAKE_OBJECTS=1, FAKE_CPUS=1, **settings)[1].stdout.splitlines():
+        row = json.loads(line)
+        if row["kind"] == "interval":
+            found.append([])
+        found[-1].append(row)
+    return found
+
+
+def waits_of(refresh):
+    return [row for row in refresh if row["kind"] == "waits_for"]
+
+
+def what_tasks_wait_for_is_shown(tmp):
+    for refresh in refreshes(tmp, "-n", "3"):
+        head, found = refresh[0], waits_of(refresh)
+        assert {(row["object"], row["iowait"], row.get("object_value")) for row in found} > {
+            ("pipe", False, 4711), ("file", True, 12)}, found
+        assert all(row["task"] == "fake task" and row["tid"] == 1 and row["waits"] > 9 for row in found), found
+        assert 0 < sum(row["sum_ns"] for row in found) <= head["until_ns"] - head["from_ns"], (head, found)
+        assert all(0 < row["longest_ns"] <= row["sum_ns"] for row in found), found
+        assert sum(row["tasks"] for row in found) <= 1, found
+        assert all((row["now_ns"] > 0) == bool(row["tasks"]) for row in found), found
+    _, done, _ = top(tmp, "-n", "1", FAKE_OBJECTS=1)
+    shown = done.stdout.split(TITLE + "\n")[1].split("\n\n")[0].splitlines()
+    assert shown and all("  fake task: " in line for line in shown), done
+    assert any(line.endswith(" file 8:1 inode 12 (disk)") for line in shown), done
+
+
+def what_holds_a_task_up_is_in_front(tmp):
+    for flags, place in (IOWAIT, 0), (0, -1):
+        for refresh in refreshes(tmp, "-n", "3", FAKE_RATE=2,
+                                 FAKE_WAITS=f"77.74.{FILE}.{flags}.8388609.99")[1:]:
+            assert waits_of(refresh)[place]["tid"] == 77, (flags, waits_of(refresh))
+
+
+def what_is_not_recorded_has_no_table(tmp):
+    for args, settings in (("--no-objects",), {"FAKE_OBJECTS": 1}), ((), {}):
+        _, done, _ = top(tmp, "-n", "1", *args, **settings)
+        assert TITLE not in done.stdout and "Symbol" in done.stdout, done
+        _, done, _ = top(tmp, "-j", "-n", "1", *args, **settings)
+        assert "waits_for" not in done.stdout, done
+
+
+def who_waits_for_long_stays_when_the_buffers_are_overwritten(tmp):
+    """A CPU's megabyte holds the records of some seconds."""
+    now = []
+    for refresh in refreshes(tmp, "-n", "14", FAKE_RATE=4, FAKE_WAITS=f"77.0.{FILE}.0.8388609.99"):
+        head, (row,) = refresh[0], [row for row in waits_of(refresh) if row["tid"] == 77]
+        assert (row["object"], row["object_value"], row["tasks"], row["waits"]) == ("file", 99, 1, 1), row
+        assert row["longest_ns"] == row["now_ns"] and row["sum_ns"] <= head["until_ns"] - head["from_ns"], (head, row)
+        # nothing happens: it is behind what does
+        assert not now or waits_of(refresh)[-1]["tid"] == 77, refresh
+        now.append(row["now_ns"])
+    assert now == sorted(now) and now[-1] > 14 * 500_000_000, now
+
+
+def what_may_have_ended_meanwhile_is_not_said_to_go_on(tmp):
+    """There are more records between two refreshes than the buffers hold."""
+    found = refreshes(tmp, "-n", "4", FAKE_WAITS=f"77.0.{FILE}.0.8388609.99", FAKE_RATE=200)
+    assert not any(row["tid"] == 77 for refresh in found[2:] for row in waits_of(refresh)), found
+
+
+def waits_for(file):
+    """This process waits for @file: FAKE_WAITS."""
+    with open(f"/proc/self/fdinfo/{file.fileno()}", encoding="ascii") as info:
+        mount = re.search(r"^mnt_id:\t(\d+)\nino:", info.read(), re.M)
+    if not mount:
+        raise tap.Skip("this Linux does not say which inode a descriptor has")
+    with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+        major, minor = re.search(rf"^{mount[1]} \d+ (\d+):(\d+) ", mounts.read(), re.M).groups()
+    return f"{os.getpid()}.0.{FILE}.0.{int(major) << 20 | int(minor)}.{os.fstat(file.fileno()).st_ino}"
+
+
+def what_a_task_waits_for_has_the_name_that_it_has_now(tmp):
+    path = os.path.join(tmp, "\033[31mred\n")
+    with open(path, "wb") as file:
+        what = waits_for(file)
+        settings = {"FAKE_OBJECTS": 1, "FAKE_WAITS": what, "FAKE_NAMESPACE": 0}
+        _, done, _ = top(tmp, "-n", "1", **settings)
+        refresh, = refreshes(tmp, "-n", "1", FAKE_WAITS=what, FAKE_NAMESPACE=0)
+    row, = [row for row in waits_of(refresh) if row["tid"] == os.getpid()]
+    assert row["name"] == path, row
+    assert "\033" not in done.stdout and re.search(r" /\S*/\?\[31mred\?$", done.stdout, re.M), done
 
 
 if __name__ == "__main__":

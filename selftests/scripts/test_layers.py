@@ -59,7 +59,7 @@ ROOMS = {
     "user/lib/analysis": ["facts", "trace", "time", "samples latency columns", "classes diff report"],
     "user/lib/export": ["arm html openmetrics otlp parquet text traces viewers", "diff"],
     "user/lib/record": ["device merge perf", "recorder"],
-    "user/cli": ["base", "net session", "diff dump record report script stat", "query", "."],
+    "user/cli": ["base", "net session", "diff dump record report script stat", "query top", "."],
 }
 
 PUBLIC = "user/include/kbarman"

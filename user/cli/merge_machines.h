@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* kbarman merge --machines: captures of several machines become one trace on one clock. */
+/*
+ * cli/: the tool: main.c has the table of verbs. A verb of up to three files is here, a larger one
+ * in a folder of its own, and what all share in cli/base/.
+ *
+ * kbarman merge --machines: captures of several machines become one trace on one clock.
+ */
 #ifndef KBARMAN_CLI_MERGE_MACHINES_H
 #define KBARMAN_CLI_MERGE_MACHINES_H
 

@@ -21,7 +21,7 @@
 
 enum {
 	OPTION_READ_COUNTERS = 256, OPTION_MODE, OPTION_CALL_GRAPH, OPTION_MAX_STACK, OPTION_MAX_TASKS,
-	OPTION_OFF_CPU, OPTION_NO_OBJECTS, OPTION_OFF_CPU_MIN, OPTION_BUNDLE, OPTION_NO_BUNDLE, OPTION_ANNOTATE_SOCKET,
+	OPTION_OFF_CPU, OPTION_OFF_CPU_MIN, OPTION_BUNDLE, OPTION_NO_BUNDLE, OPTION_ANNOTATE_SOCKET,
 	OPTION_POLL, OPTION_CHART, OPTION_ROTATE, OPTION_BOOT,
 	OPTION_NO_COMMANDS,
 };
@@ -74,8 +74,7 @@ static const struct cli_option options[] = {
 	  "(default 16384 or 16 a CPU)" },
 	{ OPTION_OFF_CPU, "off-cpu", NULL,
 	  "also record the call chain with which a task leaves its CPU" },
-	{ OPTION_NO_OBJECTS, "no-objects", NULL,
-	  "don't record what tasks wait for: the call, the file, the lock" },
+	NO_OBJECTS_OPTION,
 	{ OPTION_OFF_CPU_MIN, "off-cpu-min", "TIME",
 	  "with --off-cpu: keep the call chains of waits that take TIME or\n"
 	  "longer, as in 1ms; task switches are all kept" },

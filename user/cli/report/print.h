@@ -90,6 +90,7 @@ void report_put_classes(const struct kb_classes *classes, struct kb_out *out);
 /* What a task waited for, as keys of @json. */
 struct kb_waits_row;
 void report_put_object(struct kb_json *json, const struct kb_waits_row *row);
+void report_put_holder(struct kb_json *json, const struct kb_waits_row *row);
 
 /* Prints the critical path. Returns an exit status. */
 int report_path(struct report *report, bool json);

@@ -48,15 +48,20 @@ void report_put_object(struct kb_json *json, const struct kb_waits_row *row)
 		kb_json_string(json, "name", row->name);
 }
 
+void report_put_holder(struct kb_json *json, const struct kb_waits_row *row)
+{
+	if (!row->holder)
+		return;
+	kb_json_u64(json, "holder_tid", row->holder);
+	kb_json_string(json, "holder", row->holder_task);
+}
+
 static void put_row(struct kb_json *json, struct kb_trace *trace, const struct kb_waits_row *row)
 {
 	kb_json_begin(json, "waited_for");
 	kb_json_string(json, "task", row->task);
 	report_put_object(json, row);
-	if (row->holder) {
-		kb_json_u64(json, "holder_tid", row->holder);
-		kb_json_string(json, "holder", row->holder_task);
-	}
+	report_put_holder(json, row);
 	report_put_by(json, trace, &row->waker, row->woken);
 	kb_json_u64(json, "waits", row->stats.count);
 	report_put_stats(json, &row->stats);

@@ -19,7 +19,7 @@
 #define SOURCES_TEXT	128	/* room for all words */
 
 enum {
-	OPTION_SOURCES = 0x1100, OPTION_LATENCY,
+	OPTION_SOURCES = 0x1100, OPTION_LATENCY, OPTION_NO_OBJECTS,
 };
 
 /* For a table of options. */
@@ -31,6 +31,11 @@ enum {
 	{ OPTION_LATENCY, "latency", NULL, \
 	  "why tasks ran late: also record wake to freq of these sources, as\n" \
 	  "far as this kernel has them" }
+
+/* The same; the verb takes it. */
+#define NO_OBJECTS_OPTION \
+	{ OPTION_NO_OBJECTS, "no-objects", NULL, \
+	  "don't record what tasks wait for: the call, the file, the lock" }
 
 /*
  * Takes @option with its value, and adds what it asks for to @sources. Returns 0, -1: it is none of

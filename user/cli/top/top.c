@@ -43,7 +43,10 @@
 #include "cli/session/sample_rate.h"
 #include "cli/session/sessions.h"
 #include "cli/session/sources.h"
-#include "cli/top_waits.h"
+#include "cli/report/print.h"
+#include "cli/top/objects.h"
+#include "cli/top/waits.h"
+#include "export/text/latency_put.h"
 #include "record/perf/event_plan.h"
 #include "sym/names/demangle.h"
 
@@ -61,6 +64,7 @@ static const struct cli_option options[] = {
 	{ 'F', "freq", "HZ", "take HZ samples per second and CPU (default 499)" },
 	CLI_CPU_OPTION,
 	SOURCES_OPTIONS,
+	NO_OBJECTS_OPTION,
 	SYMBOLS_OPTIONS,
 	CLI_COLOR_OPTION,
 	{ 'j', "json", NULL, "print JSON, one object per line" },
@@ -71,8 +75,8 @@ static const struct cli_usage usage = {
 	.head =
 	"usage: kbarman top [OPTIONS]\n"
 	"\n"
-	"Show which tasks and functions use the CPUs now, and how busy the CPUs are. Press q or\n"
-	"Ctrl-C to end.\n"
+	"Show which tasks and functions use the CPUs now, how busy the CPUs are, and what tasks\n"
+	"wait for. Press q or Ctrl-C to end.\n"
 	"\n",
 	.options = options,
 	.column = 24,
@@ -84,7 +88,7 @@ struct top {
 	char *events_text;		/* NULL: the default */
 	const char *cpus_text;
 	uint32_t sources;		/* KBARMAN_SOURCE_* */
-	bool people;
+	bool people, no_objects;
 	struct kb_symbol_options symbols;	/* with raw names: see readable() */
 	bool raw_names;			/* --no-demangle */
 	struct kb_event_plan plan;
@@ -102,6 +106,7 @@ struct top {
 	struct kb_demangler demangler;
 	void *names;			/* demangled names: tsearch(3) */
 
+	struct top_objects objects;
 	uint64_t since;			/* ticks: later records are new; 0 at first */
 	struct kbarman_stats stats;
 };
@@ -116,6 +121,7 @@ struct view {
 	struct kb_hot *hot;
 	struct kb_sched *sched;
 	struct top_waits waits;
+	bool has_objects;
 	uint64_t last;			/* ticks */
 	int64_t from_ns, until_ns;
 	uint64_t records, samples;
@@ -147,6 +153,8 @@ static int configure(struct top *top)
 	if (kb_event_plan_make(&top->plan, events, (unsigned int)nr, &sampling, NULL, &err))
 		return cli_fail("-e: %s", kb_error_text(&err));
 	kb_event_plan_use(&top->plan, &configure);
+	if (!top->no_objects && top->query.features & KBARMAN_FEATURE_OBJECTS)
+		configure.flags |= KBARMAN_CONFIGURE_OBJECTS;
 	if (top->cpus_text) {
 		nr = kb_cpulist_parse(cpus, top->cpus_text, top->query.nr_cpus, &err);
 		if (nr < 0)
@@ -265,6 +273,8 @@ static int add_event(struct top *top, struct view *view, const struct kb_walk *w
 		ret = add_slice(view, walk->slices[i], event->timestamp);
 	if (!ret)
 		ret = top_waits_add(&view->waits, walk, event->timestamp > top->since);
+	if (!ret && view->has_objects)
+		ret = top_objects_add(&top->objects, walk);
 	if (event->timestamp <= top->since)
 		return ret;
 	view->records++;
@@ -278,26 +288,34 @@ static int read_view(struct top *top, struct view *view)
 	struct kb_error err = { 0 };
 	const struct kb_names *names = kb_trace_names(view->trace, &err);
 	const struct kb_walk *walk;
+	const char *objects;
 	struct kb_slice slice;
 	int ret;
 
 	if (!names)
 		return cli_fail_error(&err);
+	objects = kb_barman_fact(kb_trace_barman(view->trace), "objects");
+	view->has_objects = !top->no_objects && objects && *objects == '1';
 	view->from_ns = top->since ? kb_barman_ns(kb_trace_barman(view->trace), top->since) :
 				     INT64_MIN;
+	if (view->has_objects && top_objects_begin(&top->objects, view->trace, top->since, view->from_ns))
+		return cli_fail("out of memory");
 	while ((ret = kb_trace_next(view->trace, &walk, &err)) > 0)
 		if (add_event(top, view, walk))
 			return cli_fail("out of memory");
 	if (ret < 0)
 		return cli_fail_error(&err);
 	while (kb_trace_end(view->trace, &slice))
-		if (add_slice(view, slice, view->last))
+		if (add_slice(view, slice, view->last) ||
+		    (view->has_objects && top_objects_run(&top->objects, &slice)))
 			return cli_fail("out of memory");
 	if (!kb_hot_finish(view->hot, !kb_names_one_weight(names), &view->symbols, &view->totals))
 		return cli_fail("out of memory");
 	if (view->from_ns < kb_trace_first(view->trace))
 		view->from_ns = kb_trace_first(view->trace);
 	view->until_ns = kb_trace_last(view->trace);
+	if (view->has_objects && top_objects_finish(&top->objects, view->from_ns, view->until_ns))
+		return cli_fail("out of memory");
 	if (view->last > top->since)
 		top->since = view->last;
 	return 0;
@@ -430,6 +448,46 @@ static void put_waits(struct top *top, struct view *view, unsigned int rows)
 	}
 }
 
+/* What is shown has names, which may take a hundredth of the time. */
+static const struct top_object *name_objects(struct top *top, uint32_t most, uint32_t *nr)
+{
+	return top_objects_name(&top->objects, most, (int64_t)(top->delay * 1e7), nr);
+}
+
+static void put_object(struct top *top, const struct top_object *object)
+{
+	struct latency_text text = { 0 };
+	char now[16] = "", tasks[16] = "";
+	const char *what;
+	size_t size;
+
+	if (kb_out_memory(&text.put.out))
+		return;
+	latency_put_object(&text, &object->row);
+	if (object->row.holder)
+		kb_out_printf(text.put.out, ", held by %s (%" PRIu32 ")", object->row.holder_task, object->row.holder);
+	what = kb_out_data(text.put.out, &size);
+	if (object->nr_now) {
+		snprintf(now, sizeof(now), "%.1f", (double)object->now_ns / 1e6);
+		snprintf(tasks, sizeof(tasks), "%" PRIu32, object->nr_now);
+	}
+	put(top, "%8s %6s %9.1f %6" PRIu64 " %9.1f  %6" PRIu32 "  %s: %.*s", now, tasks,
+	    (double)object->sum_ns / 1e6, object->waits, (double)object->longest_ns / 1e6, object->tid,
+	    object->row.task, what ? (int)size : 0, what ?: "");
+	kb_out_destroy(text.put.out);
+}
+
+static void put_objects(struct top *top, unsigned int rows)
+{
+	uint32_t nr;
+	const struct top_object *objects = name_objects(top, rows, &nr);
+
+	put(top, "%s", "");
+	put(top, "  Now ms  Tasks    Sum ms  Waits   Longest     TID  Task, and what it waits for");
+	for (uint32_t i = 0; i < nr; i++)
+		put_object(top, &objects[i]);
+}
+
 struct name {
 	char *raw, *readable;		/* readable NULL: the same as raw */
 };
@@ -513,6 +571,29 @@ static void json_waits(struct top *top, struct view *view)
 	}
 }
 
+static void json_objects(struct top *top)
+{
+	struct kb_json *json = &top->json;
+	uint32_t nr;
+	const struct top_object *objects = name_objects(top, ROWS_OF_JSON, &nr);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct top_object *object = &objects[i];
+
+		kb_json_begin(json, "waits_for");
+		kb_json_u64(json, "tid", object->tid);
+		kb_json_string(json, "task", object->row.task);
+		report_put_object(json, &object->row);
+		report_put_holder(json, &object->row);
+		kb_json_u64(json, "tasks", object->nr_now);
+		kb_json_u64(json, "now_ns", object->now_ns);
+		kb_json_u64(json, "waits", object->waits);
+		kb_json_u64(json, "sum_ns", object->sum_ns);
+		kb_json_u64(json, "longest_ns", object->longest_ns);
+		kb_json_end(json);
+	}
+}
+
 static void show_json(struct top *top, struct view *view, const struct kbarman_stats *stats)
 {
 	struct kb_json *json = &top->json;
@@ -549,6 +630,8 @@ static void show_json(struct top *top, struct view *view, const struct kbarman_s
 		kb_json_u64(json, "runs", tasks[i].runs);
 		kb_json_end(json);
 	}
+	if (view->has_objects)
+		json_objects(top);
 	json_waits(top, view);
 	for (uint32_t i = 0; i < view->symbols.nr; i++) {
 		const struct kb_sample_row row = kb_hot_row(view->hot, i);
@@ -573,28 +656,32 @@ static void measure_screen(struct top *top)
 	top->columns = top->screen ? DEFAULT_COLUMNS : 200;
 	if (top->screen)
 		kb_terminal_size(STDOUT_FILENO, &top->rows, &top->columns);
-	if (top->rows < 10)
-		top->rows = 10;
+	if (top->rows < 15)
+		top->rows = 15;
 }
 
 static void show(struct top *top, struct view *view, const struct kbarman_stats *stats)
 {
 	bool has_waits = top->sources & KBARMAN_SOURCE_WAKE;
-	unsigned int rows;
+	const unsigned int tables = 2 + has_waits + view->has_objects, of_head = 3 + 2 * tables;
+	unsigned int rows, each;
 
 	if (!top->people) {
 		show_json(top, view, stats);
 		return;
 	}
 	measure_screen(top);
-	rows = top->rows - (has_waits ? 9 : 7);	/* without head, titles and the cursor's line */
+	rows = top->rows - of_head;	/* with titles and the cursor's line */
 	if (top->screen)
 		kb_out_printf(top->json.out, "\033[H");
 	put_head(top, view, stats);
-	put_tasks(top, view, rows / 3);
+	each = rows / (tables > 3 ? tables : 3);
+	put_tasks(top, view, each);
+	if (view->has_objects)
+		put_objects(top, each);
 	if (has_waits)
-		put_waits(top, view, rows / 3);
-	put_symbols(top, view, rows - (has_waits ? 2 : 1) * (rows / 3));
+		put_waits(top, view, each);
+	put_symbols(top, view, rows - (tables - 1) * each);
 	if (top->screen)
 		kb_out_printf(top->json.out, "\033[J");
 	else
@@ -618,6 +705,8 @@ static int refresh(struct top *top)
 			ret = cli_fail("can't write standard output: %s",
 				       strerror(-kb_out_error(top->json.out)));
 	}
+	if (top_objects_end(&top->objects) && !ret)
+		ret = cli_fail("out of memory");
 	close_view(&view);
 	return ret;
 }
@@ -720,6 +809,9 @@ static int take_option(struct top *top, int option)
 	case 'j':
 		top->people = false;
 		return 0;
+	case OPTION_NO_OBJECTS:
+		top->no_objects = true;
+		return 0;
 	}
 	return symbols_take(&top->symbols, option, optarg) ? 0 : cli_usage(option == 'h', &usage);
 }
@@ -744,8 +836,10 @@ int cmd_top(int argc, char **argv)
 	}
 	top.raw_names = top.symbols.raw_names;
 	top.symbols.raw_names = true;
+	top_objects_init(&top.objects);
 	cli_decoder_start();
 	ret = run(&top);
+	top_objects_release(&top.objects);
 	free(top.events_text);
 	cli_decoder_report();
 	kb_symbol_cache_destroy(top.cache);

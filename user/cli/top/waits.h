@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * cli/: the tool: main.c has the table of verbs. A verb of up to three files is here, a larger one
- * in a folder of its own, and what all share in cli/base/.
- *
- * How long tasks waited for a CPU after they were woken, during one refresh of top.
- */
+/* How long tasks waited for a CPU after they were woken, during one refresh of top. */
 #ifndef KB_CLI_TOP_WAITS_H
 #define KB_CLI_TOP_WAITS_H
 

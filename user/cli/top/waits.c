@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cli/top_waits.h"
+#include "cli/top/waits.h"
 
 void top_waits_init(struct top_waits *waits)
 {
