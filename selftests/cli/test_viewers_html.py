@@ -426,7 +426,7 @@ return said;""")
     assert [text.split("\n")[2:] for text in picked] == [
         ["futex 0x1000 of process 7", "held by holder (7/8) when it began", "woken by other (9) 100 ns before"],
         ["fsync /srv/log (disk)"], ["read socket 98"], ["read pipe 4711"], ["clock_nanosleep"], ["poll"],
-        ["in no call page fault (disk)"], ["wait4"], ["pause"], []], picked
+        ["page fault (disk)"], ["wait4"], ["pause"], []], picked
     assert picked[0].startswith("waiter (7): waiting: lock\n700 ns from 200") and again is None, picked[0]
     assert not any(colours), colours
     assert keys == [titles[0], titles[1], titles[0], 200] and none == "" and hidden, keys

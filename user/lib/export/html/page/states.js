@@ -128,7 +128,7 @@ function describeInterval(row, i, t) {
   if (state[i] >= WAITING && before[i].object) {
     const [, call, what, holder, flags] = capture.objects[before[i].object - 1];
     const which = flags & OTHERS ? `one of more objects than the page has room for: ${count(capture.objects.filter(object => !(object[4] & OTHERS)).length)}` : what;
-    lines.push([call || (flags & IN_NO_CALL ? 'in no call' : 'another call'), which, flags & OF_DISK ? '(disk)' : ''].filter(word => word).join(' '));
+    lines.push([call || (flags & IN_NO_CALL ? which ? '' : 'in no call' : 'another call'), which, flags & OF_DISK ? '(disk)' : ''].filter(word => word).join(' '));
     if (holder) lines.push(`held by ${page.nameOf(holder - 1)} when it began`);
   }
   if (state[i] && woken[i] !== undefined) lines.push(t.sources.describeWakeup(woken[i]));
