@@ -1063,8 +1063,8 @@ static bool write_fault(struct perfetto *x, const struct kb_event *event)
 }
 
 /*
- * A track of @device on which no request was under way at @begin, or the last one. Perfetto shows tracks of one name
- * as one, with the requests below each other.
+ * A track of @device on which no request was under way at @begin, or the last one. Perfetto shows
+ * tracks of one name as one, with the requests below each other.
  */
 static struct track *free_lane(struct perfetto *x, uint32_t device, uint64_t begin)
 {

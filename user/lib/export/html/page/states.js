@@ -122,7 +122,7 @@ function drawGroups(c, row, y, t) {
   c.strokeRect(t.x(picked.start), y + 1, Math.max(2, t.x(picked.end) - t.x(picked.start)), CPU_ROW - 2);
 }
 
-// What the capture knows of interval `i`; of a wait for what, who had that, who ended it, and in which functions.
+// What the capture knows of interval `i`; of a wait also for what, who held that, and who ended it.
 function describeInterval(row, i, t) {
   const { capture, page } = t, { start, end, state, before, woken } = row.states.intervals, lines = [`${duration(end[i] - start[i])} from ${duration(start[i], 1 / t.scale)}`];
   if (state[i] >= WAITING && before[i].object) {
@@ -140,7 +140,7 @@ function describeState(row, time, t) {
   return i < 0 ? null : describeInterval(row, i, t);
 }
 
-// Of a piece in which a task waits, for the line below the timeline, with the functions in which it does; else undefined.
+// The text below the timeline for a piece in which a task waits, with the functions; else undefined.
 function pickState(row, i, t) {
   const { start, end, state, before } = statesOf(row, t.capture).intervals;
   if (i < 0 || state[i] < WAITING) return undefined;
