@@ -133,7 +133,7 @@ static bool take_wait(void *context, const struct kb_wait *wait)
 {
 	struct kb_diff_reading *reading = context;
 	int64_t until = (int64_t)((uint64_t)wait->since + wait->ns), i;
-	const uint64_t *object = kb_table_find(&reading->waiting, &(uint64_t){ wait->task_id });
+	const uint64_t task = wait->task_id, *object = kb_table_find(&reading->waiting, &task);
 
 	if (!kb_wanted_wait(&reading->wanted, wait))
 		return false;
