@@ -322,6 +322,11 @@ static int start_keeper(void)
 	return -EAGAIN;
 }
 
+pid_t cli_decoder_process(void)
+{
+	return keeper.control < 0 ? 0 : keeper.pid;
+}
+
 /* Closes the socket. The keeper notices that and exits. */
 static void lose_keeper(void)
 {

@@ -12,11 +12,16 @@
 #ifndef KB_CLI_BASE_DECODER_H
 #define KB_CLI_BASE_DECODER_H
 
+#include <sys/types.h>
+
 /*
  * Starts the keeper and lets the library ask it. Call this before cli_sandbox() and before the
  * process has threads. With --no-sandbox, and in builds without a sandbox, nothing happens.
  */
 void cli_decoder_start(void);
+
+/* The number of the keeper; 0: there is none. */
+pid_t cli_decoder_process(void);
 
 /* Prints what is missing because a decoder failed. Counts start again at 0. */
 void cli_decoder_report(void);

@@ -6,11 +6,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/pid_namespace.h"
+#include "cli/base/decoder.h"
 #include "cli/top/objects.h"
 #include "record/recorder/proc_objects.h"
 
+#define PATIENCE_MAX	3U		/* powers of 2 */
 #define HELD_UP		100	/* a part of the refresh so large is not small */
 #define PROCESSES_MAX	1024U		/* in which the ends of pipes are looked for */
 
@@ -63,6 +66,15 @@ int top_objects_begin(struct top_objects *objects, struct kb_trace *trace, uint6
 
 /* ---- waits ---- */
 
+/* Whether @task is one of this program, which waits for the next refresh. */
+static bool is_own(const struct top_objects *objects, const struct waiting *waiting)
+{
+	struct kb_task_hit hit;
+
+	kb_tasks_find(objects->comms.tasks, (uint32_t)waiting->task, waiting->ticks, &hit);
+	return hit.tgid == (uint32_t)getpid() || hit.tgid == (uint32_t)cli_decoder_process();
+}
+
 static int count(struct top_objects *objects, const struct waiting *waiting, int64_t until, bool goes_on)
 {
 	const uint32_t task = (uint32_t)waiting->task;
@@ -75,6 +87,8 @@ static int count(struct top_objects *objects, const struct waiting *waiting, int
 
 	if (!comm)
 		return -ENOMEM;
+	if (is_own(objects, waiting))
+		return 0;
 	row = kb_waited(objects->names, objects->comms.tasks, &waiting->object, task, waiting->ticks);
 	kb_waited_unite(&row, &waiting->object, key);
 	row.task = comm->name;
@@ -103,7 +117,8 @@ static int count(struct top_objects *objects, const struct waiting *waiting, int
 /* The task of @slice runs. What is known of later waits is not undone by older records. */
 static int end_wait(struct top_objects *objects, const struct kb_slice *slice)
 {
-	struct waiting *waiting = kb_table_find(&objects->waiting, &(uint64_t){ slice->task_id });
+	const uint64_t task = slice->task_id;
+	struct waiting *waiting = kb_table_find(&objects->waiting, &task);
 	int ret;
 
 	if (!waiting || !waiting->object.kind || slice->start < waiting->since)
@@ -123,13 +138,18 @@ static bool is_dead(const struct top_objects *objects, int state)
 static int begin_wait(struct top_objects *objects, const struct kb_event *event, const struct kb_slice *slice)
 {
 	const struct kb_object *object = &event->task_switch.object;
-	struct waiting *waiting = kb_table_get(&objects->waiting, &(uint64_t){ slice->task_id });
+	const uint64_t task = slice->task_id;
+	struct waiting *waiting = kb_table_find(&objects->waiting, &task);
 
+	if (!waiting && !object->kind)
+		return 0;
+	if (!waiting)
+		waiting = kb_table_get(&objects->waiting, &task);
 	if (!waiting)
 		return -ENOMEM;
 	if (waiting->ticks > event->timestamp)
 		return 0;
-	*waiting = (struct waiting){ .task = slice->task_id, .since = slice->end, .ticks = event->timestamp };
+	*waiting = (struct waiting){ .task = task, .since = slice->end, .ticks = event->timestamp };
 	if (is_dead(objects, slice->prev_state))
 		return 0;
 	waiting->object = *object;
@@ -234,7 +254,11 @@ static void find_names(struct top_objects *objects, struct top_object *rows, uin
 		objects->found[i] = (struct kb_proc_object){
 			.value = rows[i].row.value, .id = rows[i].id, .task = rows[i].tid, .kind = rows[i].row.object,
 		};
-	kb_proc_objects_name(objects->found, nr, processes, list_processes(objects, processes), ns);
+	if (kb_proc_objects_name(objects->found, nr, processes, list_processes(objects, processes),
+				 ns << objects->patience))
+		objects->patience = 0;
+	else if (objects->patience < PATIENCE_MAX)
+		objects->patience++;
 	for (uint32_t i = 0; i < nr; i++)
 		if (*objects->found[i].name)
 			rows[i].row.name = objects->found[i].name;
@@ -253,6 +277,7 @@ const struct top_object *top_objects_name(struct top_objects *objects, uint32_t 
 /* Memory does not grow with the tasks that there ever were. */
 int top_objects_end(struct top_objects *objects)
 {
+	const unsigned int patience = objects->patience;
 	struct kb_table waiting;
 	int ret = 0;
 
@@ -268,7 +293,7 @@ int top_objects_end(struct top_objects *objects)
 		to->is_old = true;
 	}
 	top_objects_release(objects);
-	*objects = (struct top_objects){ .waiting = waiting };
+	*objects = (struct top_objects){ .waiting = waiting, .patience = patience };
 	kb_table_init(&objects->rows, sizeof(struct top_object), KB_WAITED_KEY);
 	return ret;
 }

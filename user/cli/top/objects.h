@@ -26,6 +26,7 @@ struct top_object {
 
 struct top_objects {
 	struct kb_table waiting;	/* by task; kept from one refresh to the next */
+	unsigned int patience;		/* the same: how often the time to find names was too short */
 	struct kb_table rows;		/* struct top_object */
 	struct kb_name_ids comms;
 	const struct kb_names *names;
@@ -55,8 +56,8 @@ int top_objects_run(struct top_objects *objects, const struct kb_slice *slice);
 int top_objects_finish(struct top_objects *objects, int64_t from, int64_t until);
 
 /*
- * The rows, at most @most, with their names as far as @ns of CPU time suffice to find them; call it once. *@nr is
- * their number.
+ * The rows, at most @most, with their names as far as @ns of CPU time suffice to find them, or more where they
+ * did not; call it once. *@nr is their number.
  */
 const struct top_object *top_objects_name(struct top_objects *objects, uint32_t most, int64_t ns, uint32_t *nr);
 
