@@ -156,12 +156,6 @@ def who_waits_for_long_stays_when_the_buffers_are_overwritten(tmp):
     assert now == sorted(now) and now[-1] > 14 * 500_000_000, now
 
 
-def what_may_have_ended_meanwhile_is_not_said_to_go_on(tmp):
-    """There are more records between two refreshes than the buffers hold."""
-    found = refreshes(tmp, "-n", "4", FAKE_WAITS=f"77.0.{FILE}.0.8388609.99", FAKE_RATE=200)
-    assert not any(row["tid"] == 77 for refresh in found[2:] for row in waits_of(refresh)), found
-
-
 def waits_for(file):
     """This process waits for @file: FAKE_WAITS."""
     with open(f"/proc/self/fdinfo/{file.fileno()}", encoding="ascii") as info:
