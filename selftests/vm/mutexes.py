@@ -23,6 +23,7 @@ TOOL = os.path.abspath(sys.argv[2])
 LIBC = os.environ.get("LIBC", "glibc")
 # Kinds whose holder is told. A robust one of glibc has another word, and all of musl have.
 TOLD = {"glibc": ("normal", "recursive", "errorcheck", "inherits"), "musl": ("inherits",)}[LIBC]
+WORD = {"glibc": 0, "musl": 4}[LIBC]    # where the word is in a mutex for which threads wait
 
 Had = collections.namedtuple("Had", "thread kind asked got gives gave")
 
@@ -37,13 +38,13 @@ def query(sql):
 
 @functools.cache
 def log():
-    """{address: [Had, ...]}, in the time of the capture."""
+    """{address of the word: [Had, ...]}, in the time of the capture."""
     base = int(query("SELECT value FROM facts WHERE key = 'raw_base'")[0]["value"])
     found = collections.defaultdict(list)
     with open(os.path.join(RESULTS, f"mutexes-{LIBC}.out"), encoding="ascii") as file:
         for line in file:
             thread, address, kind, *times = line.split()
-            found[int(address)].append(Had(int(thread), kind, *(int(ns) - base for ns in times)))
+            found[int(address) + WORD].append(Had(int(thread), kind, *(int(ns) - base for ns in times)))
     return found
 
 
