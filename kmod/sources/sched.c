@@ -59,12 +59,6 @@ static __always_inline void sched_switch_any(void *data, bool preempt, struct ta
 	sched_record(&kbarman_here(data)->ring, preempt, next, prev_state);
 }
 
-/* The task has blocked, and says what it waits for. */
-static __always_inline bool sched_has_object(bool preempt, unsigned int prev_state)
-{
-	return prev_state && !preempt && kbarman_has_object(prev_state);
-}
-
 static __always_inline void sched_record_object(struct kbarman_cpu *here, struct task_struct *next,
 						unsigned int prev_state, struct kbarman_object object)
 {
@@ -86,10 +80,11 @@ static noinline notrace void sched_switch_long(void *data, struct task_struct *n
 
 /*
  * The cheapest first: the task did not block, its object is known without a call, all others. The last way
- * is a tail call, so the probe need not save a register.
+ * is a tail call, so the probe need not save a register. Where @faults are recorded the task may wait in one,
+ * which the last way alone knows.
  */
 static __always_inline void sched_switch_object(void *data, bool preempt, struct task_struct *next,
-						unsigned int prev_state)
+						unsigned int prev_state, bool faults)
 {
 	struct kbarman_object object;
 	struct kbarman_cpu *here;
@@ -99,7 +94,7 @@ static __always_inline void sched_switch_object(void *data, bool preempt, struct
 		return;
 	}
 	here = kbarman_here(data);
-	if (likely(kbarman_object_short(here, &object)))
+	if (likely(!faults && kbarman_object_short(here, &object)))
 		sched_record_object(here, next, prev_state, object);
 	else
 		sched_switch_long(data, next, prev_state);
@@ -114,10 +109,9 @@ static void sched_switch_chosen(void *data, bool preempt, struct task_struct *pr
 		return;
 	if (!(session->config.flags & KBARMAN_CONFIGURE_OBJECTS) || !kbarman_wants(session, prev->pid))
 		sched_switch_any(data, preempt, next, prev_state);
-	else if (session->config.sources & KBARMAN_SOURCE_FAULTS && sched_has_object(preempt, prev_state))
-		sched_switch_long(data, next, prev_state);
 	else
-		sched_switch_object(data, preempt, next, prev_state);
+		sched_switch_object(data, preempt, next, prev_state,
+				    session->config.sources & KBARMAN_SOURCE_FAULTS);
 }
 
 static const void *sched_iterator(void);
@@ -141,7 +135,8 @@ static void sched_switch_chain(void *data, bool preempt, struct task_struct *pre
 		return;
 	}
 	has_object = here->session->config.flags & KBARMAN_CONFIGURE_OBJECTS &&
-		     sched_has_object(preempt, prev_state);
+		     sched_reason(preempt, prev_state) == BM_TASK_SWITCH_BLOCKED &&
+		     kbarman_has_object(prev_state);
 	if (has_object)
 		object = kbarman_object_here(here->session);
 	kbarman_record_switch_chain(ring, next->pid, sched_reason(preempt, prev_state),
@@ -157,7 +152,7 @@ static notrace void on_sched_switch(KBARMAN_SWITCH_ARGUMENTS)
 
 static notrace void on_sched_switch_object(KBARMAN_SWITCH_ARGUMENTS)
 {
-	sched_switch_object(data, preempt, next, KBARMAN_SWITCH_STATE);
+	sched_switch_object(data, preempt, next, KBARMAN_SWITCH_STATE, false);
 }
 
 static notrace void on_sched_switch_chosen(KBARMAN_SWITCH_ARGUMENTS)
