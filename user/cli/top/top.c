@@ -26,6 +26,7 @@
 #include <kbarman/perf_events.h>
 #include <kbarman/recorder.h>
 
+#include "analysis/facts/sources.h"
 #include "analysis/samples/hot.h"
 #include "analysis/time/sched.h"
 #include "base/array.h"
@@ -288,14 +289,12 @@ static int read_view(struct top *top, struct view *view)
 	struct kb_error err = { 0 };
 	const struct kb_names *names = kb_trace_names(view->trace, &err);
 	const struct kb_walk *walk;
-	const char *objects;
 	struct kb_slice slice;
 	int ret;
 
 	if (!names)
 		return cli_fail_error(&err);
-	objects = kb_barman_fact(kb_trace_barman(view->trace), "objects");
-	view->has_objects = !top->no_objects && objects && *objects == '1';
+	view->has_objects = !top->no_objects && kb_has_objects(kb_trace_barman(view->trace));
 	view->from_ns = top->since ? kb_barman_ns(kb_trace_barman(view->trace), top->since) :
 				     INT64_MIN;
 	if (view->has_objects && top_objects_begin(&top->objects, view->trace, top->since, view->from_ns))

@@ -574,14 +574,13 @@ static int prepare(struct classes *classes, const struct kb_classes_options *how
 {
 	const struct kb_barman *barman = kb_trace_barman(classes->trace);
 	struct kb_classes *shown = &classes->shown;
-	const char *objects = kb_barman_fact(barman, "objects"),
-		   *filter = kb_barman_fact(barman, "filter");
+	const char *filter = kb_barman_fact(barman, "filter");
 
 	shown->has_calls = kb_has_source(barman, "syscalls");
 	shown->has_faults = kb_has_source(barman, "faults");
 	shown->has_interrupts = kb_has_source(barman, "irq") && kb_has_source(barman, "softirq");
 	shown->has_wakeups = kb_has_source(barman, "wake");
-	shown->has_objects = classes->has_objects = objects && *objects == '1';
+	shown->has_objects = classes->has_objects = kb_has_objects(barman);
 	shown->only_some = filter && strcmp(filter, "none") != 0;
 	classes->stop_series = kb_stops_series(kb_trace_header(classes->trace));
 	classes->decider = (struct kb_decider){ take, classes };

@@ -14,6 +14,7 @@
 #include "analysis/diff/read.h"
 #include "analysis/diff/reading.h"
 #include "analysis/facts/capture_names.h"
+#include "analysis/facts/sources.h"
 #include "analysis/latency/waited.h"
 #include "analysis/time/idle.h"
 #include "analysis/time/origin.h"
@@ -412,7 +413,6 @@ static int prepare(struct kb_diff_reading *reading, const struct kb_filter *filt
 {
 	struct kb_trace *trace = reading->trace;
 	int ret = kb_trace_rewind(trace, err);
-	const char *objects;
 
 	if (ret)
 		return ret;
@@ -426,8 +426,7 @@ static int prepare(struct kb_diff_reading *reading, const struct kb_filter *filt
 	if (reading->nr_counters > KB_DIFF_COUNTERS)
 		reading->nr_counters = KB_DIFF_COUNTERS;
 	reading->slicing.wanted = reading->capture->slices;
-	objects = kb_barman_fact(kb_trace_barman(trace), "objects");
-	reading->capture->has_objects = objects && *objects == '1';
+	reading->capture->has_objects = kb_has_objects(kb_trace_barman(trace));
 	ret = kb_wanted_init(&reading->wanted, trace, filter, err);
 	if (ret)
 		return ret;

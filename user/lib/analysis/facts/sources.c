@@ -13,3 +13,10 @@ bool kb_has_source(const struct kb_barman *barman, const char *name)
 			return true;
 	return false;
 }
+
+bool kb_has_objects(const struct kb_barman *barman)
+{
+	const char *objects = kb_barman_fact(barman, "objects");
+
+	return objects && *objects == '1';
+}

@@ -11,6 +11,7 @@
 #include <kbarman/waits.h>
 
 #include "analysis/facts/name_ids.h"
+#include "analysis/facts/sources.h"
 #include "analysis/latency/inferred.h"
 #include "analysis/latency/waited.h"
 #include "analysis/time/histogram.h"
@@ -202,7 +203,7 @@ static int prepare(struct waits *waits, struct kb_error *err)
 	waits->names = tasks ? kb_trace_names(waits->trace, err) : NULL;
 	if (!waits->names)
 		return -ENOMEM;
-	waits->infers = !kb_barman_fact(kb_trace_barman(waits->trace), "objects");
+	waits->infers = !kb_has_objects(kb_trace_barman(waits->trace));
 	kb_name_ids_init(&waits->comms, tasks);
 	kb_sched_on_wait(waits->sched, take_wait, waits);
 	return kb_trace_rewind(waits->trace, err) ?:
