@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/time/death.h"
 #include "base/pid_namespace.h"
 #include "cli/base/decoder.h"
 #include "cli/top/objects.h"
@@ -128,13 +129,6 @@ static int end_wait(struct top_objects *objects, const struct kb_slice *slice)
 	return ret;
 }
 
-static bool is_dead(const struct top_objects *objects, int state)
-{
-	const char letter = kb_state_letter(objects->header, state);
-
-	return letter == KB_LETTER_DEAD || letter == KB_LETTER_ZOMBIE;
-}
-
 static int begin_wait(struct top_objects *objects, const struct kb_event *event, const struct kb_slice *slice)
 {
 	const struct kb_object *object = &event->task_switch.object;
@@ -150,7 +144,7 @@ static int begin_wait(struct top_objects *objects, const struct kb_event *event,
 	if (waiting->ticks > event->timestamp)
 		return 0;
 	*waiting = (struct waiting){ .task = task, .since = slice->end, .ticks = event->timestamp };
-	if (is_dead(objects, slice->prev_state))
+	if (kb_is_death(objects->header, slice->prev_state))
 		return 0;
 	waiting->object = *object;
 	if (kb_waited_is_lock(object->kind))

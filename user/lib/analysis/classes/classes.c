@@ -24,6 +24,7 @@
 #include "analysis/facts/sources.h"
 #include "analysis/facts/stops.h"
 #include "analysis/latency/inferred.h"
+#include "analysis/time/death.h"
 #include "analysis/time/ended.h"
 #include "analysis/time/gaps.h"
 #include "analysis/time/origin.h"
@@ -458,13 +459,11 @@ static int leave(struct classes *classes, const struct kb_event *event, uint32_t
 		 int64_t now)
 {
 	struct task *task = see(classes, task_id, event->core, now);
-	char letter =
-		kb_state_letter(kb_trace_header(classes->trace), event->task_switch.prev_state);
 	bool blocks = event->task_switch.reason != KB_SWITCH_PREEMPTED;
 
 	if (!task || (blocks && learn(classes, task, &event->task_switch.object)))
 		return -ENOMEM;
-	if (blocks && (letter == KB_LETTER_DEAD || letter == KB_LETTER_ZOMBIE))
+	if (blocks && kb_is_death(kb_trace_header(classes->trace), event->task_switch.prev_state))
 		return end_life(classes, task);
 	task->state = blocks ? WAITS : RUNNABLE;
 	if (blocks && kb_class_table_wait(&classes->table, event, task_id, &task->wait))

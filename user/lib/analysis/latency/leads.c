@@ -6,6 +6,7 @@
 
 #include "analysis/facts/object_names.h"
 #include "analysis/latency/leads.h"
+#include "analysis/time/death.h"
 #include "analysis/time/origin.h"
 #include "analysis/time/sender.h"
 #include "analysis/time/waker.h"
@@ -109,13 +110,6 @@ static struct kb_origin most_ran(const struct kb_leads *leads, const struct kb_l
 
 /* ---- records ---- */
 
-static bool is_death(const struct kb_leads *leads, const struct kb_event *event)
-{
-	char letter = kb_state_letter(kb_trace_header(leads->trace), event->task_switch.prev_state);
-
-	return letter == KB_LETTER_DEAD || letter == KB_LETTER_ZOMBIE;
-}
-
 static int leaves(struct kb_leads *leads, const struct kb_walk *walk)
 {
 	struct kb_lead *task = get_task(leads, walk->running, walk->ns);
@@ -124,7 +118,8 @@ static int leaves(struct kb_leads *leads, const struct kb_walk *walk)
 		return -ENOMEM;
 	task->object = walk->event.task_switch.object;
 	if (walk->event.task_switch.reason == KB_SWITCH_BLOCKED) {
-		task->state = is_death(leads, &walk->event) ? KB_LEAD_DEAD : KB_LEAD_BLOCKED;
+		task->state = kb_is_death(kb_trace_header(leads->trace), walk->event.task_switch.prev_state) ?
+			      KB_LEAD_DEAD : KB_LEAD_BLOCKED;
 	} else {
 		task->state = KB_LEAD_PREEMPTED;
 		task->woken_early = false;

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "analysis/latency/wakeups.h"
+#include "analysis/time/death.h"
 #include "analysis/time/waker.h"
 #include "base/table.h"
 
@@ -299,10 +300,8 @@ static int runs(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 /* The task that a switch takes off its CPU never runs again. */
 static bool has_ended(const struct kb_wakeups *wakeups, const struct kb_walk *walk)
 {
-	char letter = kb_state_letter(wakeups->header, walk->event.task_switch.prev_state);
-
 	return walk->event.task_switch.reason == KB_SWITCH_BLOCKED &&
-	       (letter == KB_LETTER_DEAD || letter == KB_LETTER_ZOMBIE);
+	       kb_is_death(wakeups->header, walk->event.task_switch.prev_state);
 }
 
 static int leaves(struct kb_wakeups *wakeups, const struct kb_walk *walk)
