@@ -172,8 +172,7 @@ int top_objects_add(struct top_objects *objects, const struct kb_walk *walk)
 		const struct kb_slice *slice = &walk->slices[i];
 
 		ret = top_objects_run(objects, slice);
-		if (!ret && event->type == KB_EVENT_TASK_SWITCH && slice->how == KB_END_BLOCKED &&
-		    slice->has_task && slice->task_id)
+		if (!ret && kb_waited_begins(event, slice))
 			ret = begin_wait(objects, event, slice);
 	}
 	return ret;

@@ -311,8 +311,7 @@ static int add_slices(struct kb_diff_reading *reading, const struct kb_walk *wal
 		      add_run(reading, &walk->slices[i], event->timestamp);
 		if (!ret && event->type == KB_EVENT_TASK_SWITCH)
 			ret = kb_offcpu_switch(reading->offcpu, event, &walk->slices[i]);
-		if (!ret && event->type == KB_EVENT_TASK_SWITCH && walk->slices[i].how == KB_END_BLOCKED &&
-		    walk->slices[i].has_task && reading->capture->has_objects)
+		if (!ret && reading->capture->has_objects && kb_waited_begins(event, &walk->slices[i]))
 			ret = begin_wait(reading, event, walk->slices[i].task_id);
 	}
 	return ret;

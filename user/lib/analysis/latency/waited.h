@@ -17,6 +17,13 @@ static inline bool kb_waited_is_lock(uint8_t object)
 	return object >= KB_OBJECT_FUTEX && object <= KB_OBJECT_RWSEM_WRITE;
 }
 
+/* Whether the task of @slice, which ends with @event, waits from then on. */
+static inline bool kb_waited_begins(const struct kb_event *event, const struct kb_slice *slice)
+{
+	return event->type == KB_EVENT_TASK_SWITCH && slice->how == KB_END_BLOCKED && slice->has_task &&
+	       slice->task_id;
+}
+
 /*
  * What @task_id, whose wait begins or ended at @ticks, waits for by @object: the members of the row that say what it
  * is. A fault has its address.

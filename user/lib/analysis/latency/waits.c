@@ -173,8 +173,7 @@ static int add_record(struct waits *waits, const struct kb_walk *walk)
 		const struct kb_slice *slice = &walk->slices[i];
 
 		ret = kb_sched_add(waits->sched, slice, event->timestamp);
-		if (!ret && event->type == KB_EVENT_TASK_SWITCH && slice->how == KB_END_BLOCKED &&
-		    slice->has_task && slice->task_id)
+		if (!ret && kb_waited_begins(event, slice))
 			ret = begin_wait(waits, event, slice);
 	}
 	return ret ?: kb_waker_feed(&waits->tiles, waits->trace, walk, waits->sched) ?: waits->error;

@@ -198,8 +198,7 @@ static uint32_t object_at(struct html *x, const struct kb_slice *slice,
 	uint64_t key[KB_WAITED_KEY];
 	uint32_t holder;
 
-	if (event->type != KB_EVENT_TASK_SWITCH || slice->how != KB_END_BLOCKED || !slice->has_task ||
-	    !slice->task_id || object->kind == KB_OBJECT_NONE)
+	if (!kb_waited_begins(event, slice) || object->kind == KB_OBJECT_NONE)
 		return 0;
 	row = kb_waited(names, x->names_of_tasks, object, slice->task_id, event->timestamp);
 	kb_waited_unite(&row, object, key);
