@@ -9,7 +9,6 @@
 #include "analysis/time/ended.h"
 
 #define WAITS_MOST	65536U		/* then one for all others of a kind */
-#define OTHERS		(1ULL << 33)	/* in the second word of the key of a wait */
 #define STATE		(1ULL << 32)	/* in the number of a wait: the letter of a state alone */
 #define INFERRED	8		/* ... and what is inferred, from this bit on */
 
@@ -109,11 +108,8 @@ int kb_class_table_wait(struct kb_class_table *table, const struct kb_event *eve
 	}
 	row = kb_waited(table->names, table->comms.tasks, object, task_id, event->timestamp);
 	kb_waited_unite(&row, object, key);
-	if (table->waits.nr >= WAITS_MOST && !kb_table_find(&table->waits, key)) {
-		key[0] = key[2] = 0;
-		key[1] = row.object | OTHERS;
-		row = (struct kb_waits_row){ .object = row.object, .others = true };
-	}
+	if (table->waits.nr >= WAITS_MOST && !kb_table_find(&table->waits, key))
+		kb_waited_others(&row, key);
 	found = kb_table_number(&table->waits, key, kb_table_hash(&table->waits, key));
 	if (found == KB_TABLE_NONE)
 		return -ENOMEM;

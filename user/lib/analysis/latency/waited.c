@@ -8,6 +8,7 @@
 
 #define PASSING_PORTS	32768	/* Linux gives such ones to who asks for none */
 #define NAMED	(1ULL << 10)	/* in the second word of a key: the third one is a name */
+#define OTHERS	(1ULL << 11)	/* ... it is the row of all others */
 
 static bool is_file(uint8_t object)
 {
@@ -57,6 +58,14 @@ void kb_waited_unite(struct kb_waits_row *row, const struct kb_object *object, u
 		key[1] |= NAMED;
 		key[2] = (uintptr_t)row->name;
 	}
+}
+
+void kb_waited_others(struct kb_waits_row *row, uint64_t key[KB_WAITED_KEY])
+{
+	*row = (struct kb_waits_row){ .task = row->task, .object = row->object, .others = true };
+	key[0] &= ~(uint64_t)UINT32_MAX;
+	key[1] = row->object | OTHERS;
+	key[2] = 0;
 }
 
 const char *kb_waited_call(const struct kb_waits_row *row)

@@ -37,6 +37,9 @@ struct kb_waits_row kb_waited(const struct kb_names *names, const struct kb_task
  */
 void kb_waited_unite(struct kb_waits_row *row, const struct kb_object *object, uint64_t key[KB_WAITED_KEY]);
 
+/* Makes @row, with that @key, the one of all others of its task and kind. The caller's part of the second word goes. */
+void kb_waited_others(struct kb_waits_row *row, uint64_t key[KB_WAITED_KEY]);
+
 /* The name of the call, or what stands in its place. */
 const char *kb_waited_call(const struct kb_waits_row *row);
 

@@ -23,8 +23,7 @@
 #include "base/table.h"
 
 #define OBJECTS_MAX	65536U		/* then one row for all others of a task and kind */
-#define OTHERS		(1ULL << 32)	/* in the second word of a key: it is such a row */
-#define INFERRED	33		/* ... and what is inferred, from this bit on */
+#define INFERRED	33		/* in the second word of a key: what is inferred, from this bit on */
 
 struct waits {
 	struct kb_waits shown;		/* the results; the first member */
@@ -98,12 +97,8 @@ static int begin_wait(struct waits *waits, const struct kb_event *event, const s
 		row.inferred = kb_inferred_by_chain(waits->trace, event, slice->task_id);
 		key[1] |= (uint64_t)row.inferred << INFERRED;
 	}
-	if (waits->table.nr >= OBJECTS_MAX && !kb_table_find(&waits->table, key)) {
-		row = (struct kb_waits_row){ .task = row.task, .object = row.object, .others = true };
-		key[0] = (uint64_t)comm->id << 32;
-		key[1] = row.object | OTHERS;
-		key[2] = 0;
-	}
+	if (waits->table.nr >= OBJECTS_MAX && !kb_table_find(&waits->table, key))
+		kb_waited_others(&row, key);
 	number = kb_table_number(&waits->table, key, kb_table_hash(&waits->table, key));
 	if (number == KB_TABLE_NONE)
 		return -ENOMEM;
@@ -144,7 +139,7 @@ static void take_wait(void *context, const struct kb_wait *wait)
 	if (!wait->mark || !wait->blocked || !kb_wanted_wait(&waits->wanted, wait))
 		return;
 	tally = tally_of(waits, wait->mark - 1);
-	if (waits->infers && !tally->row.object && !tally->row.inferred)
+	if (waits->infers && !tally->row.object && !tally->row.inferred && !tally->row.others)
 		tally = infer(waits, tally, wait);
 	if (!tally) {
 		waits->error = -ENOMEM;
