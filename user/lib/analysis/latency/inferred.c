@@ -30,11 +30,10 @@ static const struct clue functions[] = {
 	{ "tcp_", KB_INFERRED_NET },
 };
 
+/* What is somewhere in names of softirqs: HRTIMER is one, too. */
 static const struct clue softirqs[] = {
 	{ "TIMER", KB_INFERRED_TIME },
-	{ "HRTIMER", KB_INFERRED_TIME },
-	{ "NET_TX", KB_INFERRED_NET },
-	{ "NET_RX", KB_INFERRED_NET },
+	{ "NET_", KB_INFERRED_NET },
 	{ "BLOCK", KB_INFERRED_DISK },
 	{ "IRQ_POLL", KB_INFERRED_DISK },
 };
@@ -77,6 +76,14 @@ static enum kb_inferred by_function(const char *name)
 	return KB_INFERRED_NOTHING;
 }
 
+static enum kb_inferred within(const char *name, const struct clue *clues, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (strstr(name, clues[i].text))
+			return clues[i].is;
+	return KB_INFERRED_NOTHING;
+}
+
 enum kb_inferred kb_inferred_by_chain(struct kb_trace *trace, const struct kb_event *event, uint32_t task_id)
 {
 	struct kb_symbolizer *symbolizer = event->task_switch.nr_chain_kernel ? kb_trace_symbolizer(trace, NULL) : NULL;
@@ -90,17 +97,16 @@ enum kb_inferred kb_inferred_by_chain(struct kb_trace *trace, const struct kb_ev
 
 enum kb_inferred kb_inferred_by_waker(struct kb_trace *trace, const struct kb_origin *waker, uint64_t ticks)
 {
-	char room[KB_ORIGIN_NAME];
-	const char *name;
+	char name[KB_ORIGIN_NAME];
 
-	if (waker->kind != KB_TILE_SOFTIRQ && waker->kind != KB_TILE_IRQ && waker->kind != KB_TILE_IPI)
+	switch (waker->kind) {
+	case KB_TILE_SOFTIRQ:
+		return within(kb_origin_name(trace, waker, ticks, name, sizeof(name)), softirqs, ARRAY_SIZE(softirqs));
+	case KB_TILE_IRQ:
+	case KB_TILE_IPI:
+		return within(kb_origin_name(trace, waker, ticks, name, sizeof(name)), interrupts,
+			      ARRAY_SIZE(interrupts));
+	default:
 		return KB_INFERRED_NOTHING;
-	name = kb_origin_name(trace, waker, ticks, room, sizeof(room));
-	for (size_t i = 0; name && i < ARRAY_SIZE(softirqs) && waker->kind == KB_TILE_SOFTIRQ; i++)
-		if (!strcmp(name, softirqs[i].text))
-			return softirqs[i].is;
-	for (size_t i = 0; name && i < ARRAY_SIZE(interrupts) && waker->kind != KB_TILE_SOFTIRQ; i++)
-		if (strstr(name, interrupts[i].text))
-			return interrupts[i].is;
-	return KB_INFERRED_NOTHING;
+	}
 }

@@ -175,7 +175,7 @@ static void put_what(const struct latency_text *text, const struct kb_class_row 
 		if (row->wait)
 			latency_put_object(text, row->wait);
 		else if (row->inferred)
-			text_printf(&text->put, "[inferred: %s]", kb_inferred_name(row->inferred));
+			latency_put_inferred(text, row->inferred);
 		else
 			text_printf(&text->put, "%s", state_words(row->state));
 		break;

@@ -26,6 +26,9 @@ void latency_put_origin(const struct latency_text *text, const struct kb_origin 
 /* What @row waited for, with the name of the call: "fsync file 8:1 inode 12 (disk)". */
 void latency_put_object(const struct latency_text *text, const struct kb_waits_row *row);
 
+/* An enum kb_inferred: "[inferred: disk]". */
+void latency_put_inferred(const struct latency_text *text, unsigned int inferred);
+
 /* Whether a row with that part of @whole is not below the limit. */
 bool latency_is_shown(const struct latency_text *text, uint64_t part, uint64_t whole);
 

@@ -40,6 +40,11 @@ static void put_others(const struct latency_text *text, const struct kb_waits_ro
 	latency_put_origin(text, &row->waker, row->woken);
 }
 
+void latency_put_inferred(const struct latency_text *text, unsigned int inferred)
+{
+	text_printf(&text->put, "[inferred: %s]", kb_inferred_name(inferred));
+}
+
 void latency_put_object(const struct latency_text *text, const struct kb_waits_row *row)
 {
 	if (row->others) {
@@ -47,7 +52,7 @@ void latency_put_object(const struct latency_text *text, const struct kb_waits_r
 		return;
 	}
 	if (row->inferred)
-		text_printf(&text->put, "[inferred: %s]", kb_inferred_name(row->inferred));
+		latency_put_inferred(text, row->inferred);
 	else
 		text_printf(&text->put, "%s", kb_waited_call(row));
 	put_what(text, row);
