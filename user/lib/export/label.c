@@ -103,6 +103,8 @@ const char *kb_label_object(const struct kb_waits_row *row, char text[KB_LABEL_O
 	int length = 0;
 
 	*text = '\0';
+	if (row->others || (row->name && row->object != KB_OBJECT_PIPE))
+		return text;
 	switch (row->object) {
 	case KB_OBJECT_FILE:
 		snprintf(text, KB_LABEL_OBJECT, "file %" PRIu32 ":%" PRIu32 " inode %" PRIu64, major, minor,

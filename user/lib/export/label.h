@@ -21,7 +21,10 @@ size_t kb_label_cut(const char *text, size_t length, size_t max);
 
 #define KB_LABEL_OBJECT	64U
 
-/* Which object it is for which @row waits, without its name: "pipe 12"; empty: its call says all. */
+/*
+ * Which object it is for which @row waits, beside its name: "pipe 12". What has a name needs no number, but for a
+ * pipe, whose name says who has it. Empty: its name or its call says all, or it is all others.
+ */
 const char *kb_label_object(const struct kb_waits_row *row, char text[KB_LABEL_OBJECT]);
 
 #endif

@@ -527,14 +527,9 @@ static void put_objects(struct html *x, struct kb_json *json)
 	kb_json_array(json, "objects");
 	for (uint32_t i = 0; i < x->objects.nr; i++) {
 		const struct kb_waits_row *row = &((struct shown_object *)kb_table_row(&x->objects, i))->row;
-		bool both = row->name && row->object == KB_OBJECT_PIPE;
 
-		if (row->others)
-			*number = '\0';
-		else
-			kb_label_object(row, number);
-		snprintf(text, sizeof(text), "%s%s%s", row->name && !both ? "" : number, both ? ": " : "",
-			 row->name ?: "");
+		kb_label_object(row, number);
+		snprintf(text, sizeof(text), "%s%s%s", number, *number && row->name ? ": " : "", row->name ?: "");
 		kb_json_array(json, NULL);
 		kb_json_string(json, NULL, kb_object_name(row->object) ?: "other");
 		kb_json_string(json, NULL, row->call ?: "");

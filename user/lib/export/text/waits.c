@@ -11,14 +11,11 @@
 #include "export/label.h"
 #include "export/text/latency_put.h"
 
-/* What has a name needs no number, but for a pipe, whose name says who has it. */
 static void put_what(const struct latency_text *text, const struct kb_waits_row *row)
 {
 	char number[KB_LABEL_OBJECT];
-	bool is_pipe = row->object == KB_OBJECT_PIPE;
 
-	kb_label_object(row, number);
-	if (*number && (!row->name || is_pipe))
+	if (*kb_label_object(row, number))
 		text_printf(&text->put, " %s%s", number, row->name ? ":" : "");
 	if (!row->name)
 		return;
