@@ -401,27 +401,36 @@ static struct bundle *bundle_of(struct perfetto *x, uint32_t core)
 	return bundle;
 }
 
-/* An event of @core and task @pid, up to its body, the field @field. Ended by end_ftrace(). */
+/* An event of @core and task @pid, up to what it is. Ended by end_head(). */
+static uint8_t *begin_head(struct perfetto *x, uint32_t core, uint64_t time, uint32_t pid, uint8_t **message)
+{
+	struct bundle *bundle = bundle_of(x, core);
+
+	*message = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT, KB_PROTO_EVENT);
+	return kb_proto_put_uint(kb_proto_put_uint(*message, FTRACE_TIMESTAMP, time), FTRACE_PID, pid);
+}
+
+static struct bundle *end_head(struct perfetto *x, uint32_t core, uint8_t *message, uint8_t *at)
+{
+	struct bundle *bundle = &x->bundles[core % BUNDLES];
+
+	bundle->length = (uint32_t)(kb_proto_end(message, at, KB_PROTO_EVENT) - bundle->bytes);
+	return bundle;
+}
+
+/* The same, up to its body, the field @field. Ended by end_ftrace(). */
 static uint8_t *begin_ftrace(struct perfetto *x, uint32_t core, uint64_t time, uint32_t pid, uint32_t field,
 			     uint8_t *messages[2])
 {
-	struct bundle *bundle = bundle_of(x, core);
-	uint8_t *at;
+	uint8_t *at = begin_head(x, core, time, pid, &messages[0]);
 
-	messages[0] = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT, KB_PROTO_EVENT);
-	at = kb_proto_put_uint(messages[0], FTRACE_TIMESTAMP, time);
-	at = kb_proto_put_uint(at, FTRACE_PID, pid);
 	messages[1] = kb_proto_begin(at, field, KB_PROTO_EVENT);
 	return messages[1];
 }
 
 static struct bundle *end_ftrace(struct perfetto *x, uint32_t core, uint8_t *const messages[2], uint8_t *at)
 {
-	struct bundle *bundle = &x->bundles[core % BUNDLES];
-
-	at = kb_proto_end(messages[0], kb_proto_end(messages[1], at, KB_PROTO_EVENT), KB_PROTO_EVENT);
-	bundle->length = (uint32_t)(at - bundle->bytes);
-	return bundle;
+	return end_head(x, core, messages[0], kb_proto_end(messages[1], at, KB_PROTO_EVENT));
 }
 
 /* TASK_PARKED and TASK_STATE_MAX of include/linux/sched.h of Linux 4.4. */
@@ -1085,8 +1094,9 @@ static struct track *free_lane(struct perfetto *x, uint32_t device, uint64_t beg
 static bool write_request(struct perfetto *x, const struct kb_event *event)
 {
 	const uint64_t *arguments = event->custom_counter.arguments;
-	struct track *track = free_lane(x, (uint32_t)arguments[KB_BLOCK_DEVICE], begin_of(x, event));
-	bool is_slice = track && kb_ended_is_timed(event) && track->end <= begin_of(x, event);
+	uint64_t since = begin_of(x, event);
+	struct track *track = free_lane(x, (uint32_t)arguments[KB_BLOCK_DEVICE], since);
+	bool is_slice = track && kb_ended_is_timed(event) && track->end <= since;
 	const char *operation = kb_block_operation_name((uint8_t)event->custom_counter.cpu) ?: "other";
 	char flags[KB_BLOCK_FLAGS_TEXT];
 	uint8_t *message, *note, *at;
@@ -1116,7 +1126,6 @@ static bool write_detail(struct perfetto *x, const struct kb_walk *walk, uint32_
 	uint8_t what = event->custom_counter.what, context = event->custom_counter.context;
 	uint32_t id = event->custom_counter.id, pid = event->task_id;
 	struct seen_task *task;
-	struct bundle *bundle;
 	uint8_t *at, *message;
 	uint64_t time = x->now;
 
@@ -1143,12 +1152,8 @@ static bool write_detail(struct perfetto *x, const struct kb_walk *walk, uint32_
 		if (context == KB_CONTEXT_IRQ || context == KB_CONTEXT_SOFTIRQ)
 			pid = 0;	/* at least not the task that was interrupted */
 	}
-	bundle = bundle_of(x, event->core);
-	message = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT, KB_PROTO_EVENT);
-	at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, time);
-	at = kb_proto_put_uint(at, FTRACE_PID, pid);
-	at = kb_perfetto_put_event(at, x->trace, event, from);
-	bundle->length = (uint32_t)(kb_proto_end(message, at, KB_PROTO_EVENT) - bundle->bytes);
+	at = begin_head(x, event->core, time, pid, &message);
+	end_head(x, event->core, message, kb_perfetto_put_event(at, x->trace, event, from));
 	return true;
 }
 
