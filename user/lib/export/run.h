@@ -46,7 +46,7 @@ enum kb_uses {
 	struct kb_task_cpus moves;						\
 	struct kb_read_cpus read;						\
 	struct kb_cputime times;						\
-	struct kb_stack_waits waits;		/* if `take` is set */			\
+	struct kb_stack_waits waits;	/* if `take` is set */			\
 	uint64_t cpu_ns;		/* with times: since the task's last sample */	\
 	bool no_memory;
 

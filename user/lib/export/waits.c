@@ -13,7 +13,7 @@ static void take_wait(void *context, const struct kb_wait *wait)
 }
 
 int kb_stack_waits_init(struct kb_stack_waits *waits, const struct kb_trace *trace,
-		  struct kb_stack_table *stacks, void *context, struct kb_error *err)
+			struct kb_stack_table *stacks, void *context, struct kb_error *err)
 {
 	int ret;
 

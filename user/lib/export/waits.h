@@ -26,7 +26,7 @@ struct kb_stack_waits {
  * mark of the wait is the node in @stacks. Returns 0, or -ENOMEM and @err. Release @waits in any case.
  */
 int kb_stack_waits_init(struct kb_stack_waits *waits, const struct kb_trace *trace,
-		  struct kb_stack_table *stacks, void *context, struct kb_error *err);
+			struct kb_stack_table *stacks, void *context, struct kb_error *err);
 void kb_stack_waits_release(struct kb_stack_waits *waits);
 
 /* Call it for each record of the trace. */
