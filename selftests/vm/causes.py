@@ -30,11 +30,13 @@ def requests():
     assert done.returncode == 0, done
     paths = []
     for line in map(json.loads, done.stdout.splitlines()):
-        if line["kind"] == "path":
+        if line["kind"] == "requests":
+            said = line
+        elif line["kind"] == "path":
             paths.append((line["from_ns"], []))
         elif line["kind"] == "path_link":
             paths[-1][1].append(line)
-    assert len(paths) == len(causes), (len(paths), causes)
+    assert len(paths) == len(causes), (len(paths), causes, said)
     return [(cause, links) for cause, (_, links) in zip(causes, sorted(paths, key=lambda path: path[0]))]
 
 
