@@ -382,11 +382,19 @@ def merge_has_what_is_promised(tmp):
 def top_has_what_is_promised(tmp):
     _, address = kernel_function("schedule")
     lines = []
+
+    def shows(waits, key, **settings):
+        said = objects("top", "-j", "-n", "3", "-d", "0.2", "--latency", cwd=tmp, env=recorder.fake(
+            FAKE_PC=hex(address), FAKE_OBJECTS=1, FAKE_NAMESPACE=0, FAKE_WAITS=waits, **settings))
+        lines.extend(said)
+        return any(line["kind"] == "waits_for" and key in line for line in said)
+
     with open(os.path.join(tmp, "file"), "wb") as file:
-        # a file that has a name, and a lock that the first thread of the process holds
-        for waits in waits_for(file), "1.202.8.0.7.4096":
-            lines += objects("top", "-j", "-n", "3", "-d", "0.2", "--latency", cwd=tmp, env=recorder.fake(
-                FAKE_PC=hex(address), FAKE_OBJECTS=1, FAKE_NAMESPACE=0, FAKE_WAITS=waits))
+        shows(waits_for(file), "name")
+        # with few records, none of which is overwritten, as often as the search for names needs
+        tap.until(lambda: shows(waits_for(file), "name", FAKE_RATE=1), "a file's name")
+        # the first thread of the process holds it
+        tap.until(lambda: shows("1.202.8.0.7.4096", "holder", FAKE_RATE=1), "a lock's holder")
     check("TOP", lines)
 
 

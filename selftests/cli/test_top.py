@@ -167,16 +167,31 @@ def waits_for(file):
     return f"{os.getpid()}.0.{FILE}.0.{int(major) << 20 | int(minor)}.{os.fstat(file.fileno()).st_ino}"
 
 
+def top_says(tmp, is_it, *args, **settings):
+    """
+    The first line that is_it(), however many refreshes that takes: the search for names has little time in each. None
+    of the lines before steers a terminal.
+    """
+    env = recorder.fake(FAKE_OBJECTS=1, FAKE_NAMESPACE=0, FAKE_RATE=1, **settings)
+    with subprocess.Popen([tap.KBARMAN, "top", "-d", "0.6", "-n", "400", *args], cwd=tmp, env=env,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
+        tap.ENDINGS.append(process.kill)
+        for line in process.stdout:
+            assert "\033" not in line, line
+            if is_it(line):
+                process.terminate()
+                return line
+    raise AssertionError("top ended")
+
+
 def what_a_task_waits_for_has_the_name_that_it_has_now(tmp):
     path = os.path.join(tmp, "\033[31mred\n")
     with open(path, "wb") as file:
         what = waits_for(file)
-        settings = {"FAKE_OBJECTS": 1, "FAKE_WAITS": what, "FAKE_NAMESPACE": 0}
-        _, done, _ = top(tmp, "-n", "1", **settings)
-        refresh, = refreshes(tmp, "-n", "1", FAKE_WAITS=what, FAKE_NAMESPACE=0)
-    row, = [row for row in waits_of(refresh) if row["tid"] == os.getpid()]
-    assert row["name"] == path, row
-    assert "\033" not in done.stdout and re.search(r" /\S*/\?\[31mred\?$", done.stdout, re.M), done
+        top_says(tmp, re.compile(r" /\S*/\?\[31mred\?$", re.M).search, FAKE_WAITS=what)
+        row = json.loads(top_says(tmp, lambda line: '"name":' in line and f'"tid":{os.getpid()},' in line, "-j",
+                                  FAKE_WAITS=what))
+    assert (row["kind"], row["name"]) == ("waits_for", path), row
 
 
 if __name__ == "__main__":
