@@ -199,18 +199,39 @@ static void mark_round(int fd, uint32_t cpu, uint32_t round)
 		lost("no mark");
 }
 
+static void give(int fd, uint32_t *given)
+{
+	if (write(fd, "", 1) != 1)
+		lost("no byte can be given");
+	__atomic_store_n(given, *given + 1, __ATOMIC_RELEASE);
+}
+
+/*
+ * Of @round. Who gives wakes behind the byte, and may be late with that: who did not wait for this byte would be woken
+ * out of the wait for the next one. So the other one's call has ended when this returns.
+ */
+static void take(int fd, const uint32_t *given, uint32_t round)
+{
+	char byte;
+
+	if (read(fd, &byte, 1) != 1)
+		lost("no byte comes");
+	while (__atomic_load_n(given, __ATOMIC_ACQUIRE) <= round)
+		sched_yield();
+}
+
 /*
  * A byte goes to and fro between this task on CPU 0 and another one on CPU 1; who has it
  * marks the round, then wakes the other one. Returns the other's id.
  */
 static pid_t causal_ping_pong(int marks)
 {
+	uint32_t *given = mmap(NULL, 2 * sizeof(*given), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int there[2], back[2];
 	uint32_t round;
 	pid_t echo;
-	char byte = 0;
 
-	if (pipe2(there, O_CLOEXEC) || pipe2(back, O_CLOEXEC))
+	if (given == MAP_FAILED || pipe2(there, O_CLOEXEC) || pipe2(back, O_CLOEXEC))
 		lost("no pipe");
 	echo = fork();
 	if (echo < 0)
@@ -219,21 +240,20 @@ static pid_t causal_ping_pong(int marks)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		pin(1);
 		for (round = 0; round < ROUNDS; round++) {
-			if (read(there[0], &byte, 1) != 1)
-				lost("no byte from there");
+			take(there[0], &given[0], round);
 			mark_round(marks, 1, round);
-			if (write(back[1], &byte, 1) != 1)
-				lost("no byte back");
+			give(back[1], &given[1]);
 		}
 		_exit(0);
 	}
 	pin(0);
 	for (round = 0; round < ROUNDS; round++) {
 		mark_round(marks, 0, round);
-		if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1)
-			lost("the echo does not answer");
+		give(there[1], &given[0]);
+		take(back[0], &given[1], round);
 	}
 	waitpid(echo, NULL, 0);
+	munmap(given, 2 * sizeof(*given));
 	close(there[0]), close(there[1]), close(back[0]), close(back[1]);
 	return echo;
 }
