@@ -53,7 +53,7 @@ TREES = {
 # headers, which are below all others if they are in no row.
 ROOMS = {
     "user/lib/base": ["io", "text"],
-    "user/lib/format": ["annotate barman parquet tptp"],
+    "user/lib/format": ["annotate barman memory parquet tptp"],
     "user/lib/sym": ["files", "tables tasks", "question", "names elf jit", "lines", "image",
                      "unwind symbolizer"],
     "user/lib/analysis": ["facts", "trace", "time", "samples latency columns", "classes diff report"],

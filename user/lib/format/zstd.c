@@ -24,6 +24,9 @@ static void open_library(void)
 	TAKE(compressBound);
 	TAKE(compressCCtx);
 	TAKE(decompress);
+	TAKE(createDCtx);
+	TAKE(freeDCtx);
+	TAKE(decompressDCtx);
 	TAKE(isError);
 #undef TAKE
 	/* cppcheck-suppress resourceLeak ; stays open until the program ends */

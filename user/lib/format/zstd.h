@@ -13,6 +13,10 @@ struct kb_zstd {
 	size_t (*compressCCtx)(void *context, void *to, size_t room, const void *from, size_t size,
 			       int level);
 	size_t (*decompress)(void *to, size_t room, const void *from, size_t size);
+	void *(*createDCtx)(void);
+	size_t (*freeDCtx)(void *context);
+	size_t (*decompressDCtx)(void *context, void *to, size_t room, const void *from,
+				 size_t size);
 	unsigned int (*isError)(size_t code);
 };
 
