@@ -74,6 +74,7 @@ struct kbarman_capture {
 	u64 bytes;		/* memory of all of it, which is charged to `user`: memory.h.
 				 * Under the session's lock */
 	u32 user;		/* number of the user who configured. Constant */
+	u64 beacon;		/* what its beacons have in common: uapi/beacon.h. Constant */
 	u64 watermark;		/* for poll(). Constant: as above */
 	void **rings;		/* [max_cores]: map_bytes - header_bytes long, or NULL. Each pointer
 				 * is set once, under the session's lock */

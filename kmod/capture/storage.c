@@ -5,11 +5,13 @@
 #include <linux/mm.h>
 #include <linux/numa.h>
 #include <linux/overflow.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/topology.h>
 #include <linux/vmalloc.h>
 
+#include "capture/beacon.h"
 #include "capture/capture.h"
 #include "capture/collect.h"
 #include "capture/header.h"
@@ -18,6 +20,7 @@
 #include "capture/storage.h"
 #include "capture/tables.h"
 #include "ring/ring.h"
+#include "uapi/beacon.h"
 
 /*
  * All sizes but that of the string table are given. The string table is extended to the end of a
@@ -59,7 +62,8 @@ u64 kbarman_layout_memory(const struct kbarman_layout *layout)
 	const struct kbarman_capture *capture;
 	const struct kbarman_strings *strings;
 
-	return layout->header_bytes + kbarman_rows_bytes(layout->max_tasks) +
+	return layout->header_bytes + kbarman_beacon_bytes(layout->header_bytes) +
+	       kbarman_rows_bytes(layout->max_tasks) +
 	       kbarman_rows_bytes(layout->max_maps) + 2 * kbarman_rows_bytes(layout->max_series) +
 	       (u64)layout->max_tasks * sizeof(*capture->lives) +
 	       (u64)layout->max_maps * sizeof(*capture->image_starts) +
@@ -112,7 +116,8 @@ struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layo
 	kref_init(&capture->ref);
 	raw_spin_lock_init(&capture->lock);
 	capture->layout = *layout;
-	capture->header = kbarman_memory_pages(layout->header_bytes, NUMA_NO_NODE);
+	get_random_bytes(&capture->beacon, sizeof(capture->beacon));
+	capture->header = kbarman_beacon_pages(layout->header_bytes, NUMA_NO_NODE);
 	capture->rings = kcalloc(layout->max_cores, sizeof(*capture->rings),
 				 GFP_KERNEL_ACCOUNT);
 	capture->lives = kbarman_memory_pages(array_size(layout->max_tasks, sizeof(*capture->lives)),
@@ -126,8 +131,11 @@ struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layo
 	    kbarman_rows_create(&capture->maps, layout->max_maps, false) &&
 	    kbarman_rows_create(&capture->charts, layout->max_series, true) &&
 	    kbarman_rows_create(&capture->series, layout->max_series, true) &&
-	    (!reuse || kbarman_collect_create(capture)))
+	    (!reuse || kbarman_collect_create(capture))) {
+		kbarman_beacon_light(capture, KBARMAN_BEACON_HEADER, capture->header,
+				     layout->header_bytes);
 		return capture;
+	}
 	kbarman_capture_put(capture);
 	return ERR_PTR(-ENOMEM);
 }
@@ -143,7 +151,8 @@ static void capture_free(struct kref *ref)
 	u32 cpu;
 
 	for (cpu = 0; capture->rings && cpu < capture->layout.max_cores; cpu++)
-		kbarman_memory_free(capture->rings[cpu]);
+		kbarman_beacon_free(capture->rings[cpu],
+				    capture->layout.map_bytes - capture->layout.header_bytes);
 	kbarman_collect_free(capture);
 	kbarman_rows_free(&capture->series);
 	kbarman_rows_free(&capture->charts);
@@ -154,7 +163,7 @@ static void capture_free(struct kref *ref)
 	kbarman_memory_free(capture->image_starts);
 	kbarman_memory_free(capture->lives);
 	kfree(capture->rings);
-	kbarman_memory_free(capture->header);
+	kbarman_beacon_free(capture->header, capture->layout.header_bytes);
 	kbarman_capture_refund(capture, capture->bytes);
 	kfree(capture);
 }
@@ -167,20 +176,22 @@ void kbarman_capture_put(struct kbarman_capture *capture)
 
 int kbarman_capture_add_ring(struct kbarman_capture *capture, int cpu)
 {
-	size_t bytes = capture->layout.map_bytes - capture->layout.header_bytes;
+	const size_t bytes = capture->layout.map_bytes - capture->layout.header_bytes;
+	const u64 charge = bytes + kbarman_beacon_bytes(bytes);
 	void *ring;
 	int error;
 
 	if (capture->rings[cpu])
 		return 0;
-	error = kbarman_capture_charge(capture, bytes);
+	error = kbarman_capture_charge(capture, charge);
 	if (error)
 		return error;
-	ring = kbarman_memory_pages(bytes, cpu_to_node(cpu));
+	ring = kbarman_beacon_pages(bytes, cpu_to_node(cpu));
 	if (!ring) {
-		kbarman_capture_refund(capture, bytes);
+		kbarman_capture_refund(capture, charge);
 		return -ENOMEM;
 	}
+	kbarman_beacon_light(capture, KBARMAN_BEACON_RING(cpu), ring, bytes);
 	/*
 	 * Pairs with the acquire in kbarman_capture_page(): a page fault may read the pointer at
 	 * any time.

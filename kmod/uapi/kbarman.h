@@ -61,6 +61,8 @@
  * another number then. A start empties the counts, too, and the tail keeps those that the recording
  * before it had at its stop.
  *
+ * Beacons (beacon.h) say where a map is in the memory of a machine that does not run any more.
+ *
  * Reading a running ring (the writer never waits for a reader):
  *
  *	w0 = load_acquire(write_offset)			pairs with [B] in kmod/ring/ring.c

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/compiler.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/vmalloc.h>
+
+#include "capture/beacon.h"
+#include "capture/capture.h"
+#include "capture/memory.h"
+#include "uapi/beacon.h"
+
+/* Of one beacon. */
+#define FRAMES	((PAGE_SIZE - sizeof(struct kbarman_beacon)) / sizeof(__u64))
+
+u64 kbarman_beacon_bytes(u64 bytes)
+{
+	return DIV_ROUND_UP_ULL(bytes / PAGE_SIZE, FRAMES) * PAGE_SIZE;
+}
+
+void *kbarman_beacon_pages(u64 bytes, int node)
+{
+	return kbarman_memory_pages(bytes + kbarman_beacon_bytes(bytes), node);
+}
+
+void kbarman_beacon_light(const struct kbarman_capture *capture, u64 part, void *memory, u64 bytes)
+{
+	u64 pages = bytes / PAGE_SIZE, first, i;
+	struct kbarman_beacon *beacon = memory + bytes;
+
+	for (first = 0; first < pages; first += FRAMES, beacon = (void *)beacon + PAGE_SIZE) {
+		*beacon = (struct kbarman_beacon) {
+			.capture = capture->beacon,
+			.page_bytes = PAGE_SIZE,
+			.header_bytes = capture->layout.header_bytes,
+			.map_bytes = capture->layout.map_bytes,
+			.part = part,
+			.first = first,
+			.count = min_t(u64, pages - first, FRAMES),
+		};
+		for (i = 0; i < beacon->count; i++)
+			beacon->frames[i] = vmalloc_to_pfn(memory + (first + i) * PAGE_SIZE);
+		beacon->sum = kbarman_beacon_sum(beacon);
+		/* Only a whole beacon is one. */
+		smp_store_release(&beacon->magic, KBARMAN_BEACON_MAGIC);
+	}
+}
+
+void kbarman_beacon_free(void *memory, u64 bytes)
+{
+	u64 at;
+
+	for (at = 0; memory && at < kbarman_beacon_bytes(bytes); at += PAGE_SIZE)
+		WRITE_ONCE(((struct kbarman_beacon *)(memory + bytes + at))->magic, 0);
+	kbarman_memory_free(memory);
+}
