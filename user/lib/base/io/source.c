@@ -48,6 +48,18 @@ int kb_source_open_memory(struct kb_source *source, const void *data, size_t siz
 	return 0;
 }
 
+int kb_source_open_pages(struct kb_source *source, const char *name, uint64_t size, kb_source_read *read,
+			 void *pages, struct kb_error *err)
+{
+	int ret = source_init(source, name, err);
+
+	source->kind = KB_SOURCE_PAGES;
+	source->size = size;
+	source->read = read;
+	source->pages = pages;
+	return ret;
+}
+
 int kb_source_open(struct kb_source *source, const char *path, struct kb_error *err)
 {
 	bool is_stdin = strcmp(path, "-") == 0;
@@ -137,7 +149,8 @@ static int file_fill(struct kb_source *source, uint64_t offset, size_t want, str
 	return 0;
 }
 
-static int stream_room(struct kb_source *source, size_t want)
+/* Room in the buffer for @want bytes, and for the window. */
+static int buffer_room(struct kb_source *source, size_t want)
 {
 	size_t room = source->window_bytes > want ? source->window_bytes : want;
 	uint8_t *buffer;
@@ -174,7 +187,7 @@ static ssize_t stream_read(struct kb_source *source)
 static int stream_fill(struct kb_source *source, uint64_t offset, size_t want,
 		       struct kb_error *err)
 {
-	ssize_t n = stream_room(source, want);
+	ssize_t n = buffer_room(source, want);
 
 	if (n)
 		return source_error(source, err, n, offset, "can't read");
@@ -200,6 +213,25 @@ static int stream_fill(struct kb_source *source, uint64_t offset, size_t want,
 	}
 }
 
+static int pages_fill(struct kb_source *source, uint64_t offset, size_t want, struct kb_error *err)
+{
+	int ret = buffer_room(source, want);
+
+	if (ret)
+		return source_error(source, err, ret, offset, "can't read");
+	source->offset = offset;
+	source->length = 0;
+	if (offset >= source->size)
+		return 0;
+	want = source->window_bytes > want ? source->window_bytes : want;
+	if (want > source->size - offset)
+		want = source->size - offset;
+	ret = source->read(source->pages, offset, source->buffer, want, err);
+	if (!ret)
+		source->length = want;
+	return ret;
+}
+
 const uint8_t *kb_source_at(struct kb_source *source, uint64_t offset, size_t want, size_t *got,
 			    struct kb_error *err)
 {
@@ -215,6 +247,8 @@ const uint8_t *kb_source_at(struct kb_source *source, uint64_t offset, size_t wa
 			ret = file_fill(source, offset, want, err);
 		else if (source->kind == KB_SOURCE_STREAM)
 			ret = stream_fill(source, offset, want, err);
+		else if (source->kind == KB_SOURCE_PAGES)
+			ret = pages_fill(source, offset, want, err);
 		if (ret)
 			return NULL;
 		inside = offset - source->offset;
@@ -259,7 +293,7 @@ int kb_source_spool(struct kb_source *source, struct kb_error *err)
 
 	if (source->kind != KB_SOURCE_STREAM)
 		return 0;
-	ret = stream_room(source, source->window_bytes);
+	ret = buffer_room(source, source->window_bytes);
 	if (ret)
 		return source_error(source, err, ret, source->offset, "can't read");
 	fd = kb_temporary_file();

@@ -4,7 +4,7 @@
  * of encoders (out.c), writing in the background (behind.h), and files that are made where no link
  * leads (create.h).
  *
- * The bytes of a decoder: memory, a file in a sliding map, or a pipe in a buffer. Only one
+ * The bytes of a decoder: memory, a file in a sliding map, or a pipe or scattered pages in a buffer. Only one
  * window of the input is in memory, however long the input is. A decoder requests the bytes at
  * an offset and gets a pointer that holds until the next request.
  */
@@ -25,7 +25,11 @@ enum kb_source_kind {
 	KB_SOURCE_MEMORY,
 	KB_SOURCE_FILE,
 	KB_SOURCE_STREAM,
+	KB_SOURCE_PAGES,
 };
+
+/* Copies @bytes at @offset, which are inside. Returns 0 or a negative errno. */
+typedef int kb_source_read(void *pages, uint64_t offset, void *to, size_t bytes, struct kb_error *err);
 
 struct kb_source {
 	enum kb_source_kind kind;
@@ -43,14 +47,20 @@ struct kb_source {
 
 	void *map;		/* the window of a file, page aligned */
 	size_t map_bytes;
-	uint8_t *buffer;	/* the window of a stream */
+	uint8_t *buffer;	/* the window of a stream, or of pages */
 	size_t room;
+
+	kb_source_read *read;	/* of pages */
+	void *pages;
 };
 
 /* @path "-" is standard input. */
 int kb_source_open(struct kb_source *source, const char *path, struct kb_error *err);
 int kb_source_open_memory(struct kb_source *source, const void *data, size_t size,
 			  struct kb_error *err);
+/* @size bytes that @read copies from @pages, which the caller keeps. */
+int kb_source_open_pages(struct kb_source *source, const char *name, uint64_t size, kb_source_read *read,
+			 void *pages, struct kb_error *err);
 void kb_source_close(struct kb_source *source);
 
 /*

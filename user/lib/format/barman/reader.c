@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "format/barman/decode.h"
+#include "format/barman/reader.h"
 
 static int next_32(struct kb_barman *barman, struct kb_event *event)
 {
@@ -76,61 +77,46 @@ static int open_capture(struct kb_barman *barman, struct kb_error *err)
 	return 0;
 }
 
-static int finish_open(struct kb_barman **out, struct kb_barman *barman, int ret,
-		       struct kb_error *why, struct kb_error *err)
+int kb_barman_open_source(struct kb_barman **out, struct kb_source *source, struct kb_error *err)
 {
-	if (!ret)
-		ret = open_capture(barman, why);
+	struct kb_barman *barman = calloc(1, sizeof(*barman));
+	struct kb_error why = { 0 };
+	int ret;
+
+	*out = NULL;
+	if (!barman) {
+		kb_source_close(source);
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	}
+	barman->source = *source;
+	ret = open_capture(barman, &why);
 	if (ret) {
 		if (err)
-			*err = *why;
+			*err = why;
 		kb_barman_close(barman);
-		return why->code ? why->code : ret;
+		return why.code ? why.code : ret;
 	}
 	*out = barman;
 	return 0;
 }
 
-static struct kb_barman *new_barman(struct kb_error *why)
-{
-	struct kb_barman *barman = calloc(1, sizeof(*barman));
-
-	memset(why, 0, sizeof(*why));
-	if (!barman)
-		kb_error_set(why, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	else
-		barman->source.fd = -1;
-	return barman;
-}
-
 int kb_barman_open(struct kb_barman **out, const char *path, struct kb_error *err)
 {
-	struct kb_error why;
-	struct kb_barman *barman = new_barman(&why);
+	struct kb_source source;
+	int ret = kb_source_open(&source, path, err);
 
 	*out = NULL;
-	if (!barman) {
-		if (err)
-			*err = why;
-		return why.code;
-	}
-	return finish_open(out, barman, kb_source_open(&barman->source, path, &why), &why, err);
+	return ret ? ret : kb_barman_open_source(out, &source, err);
 }
 
 int kb_barman_open_memory(struct kb_barman **out, const void *data, size_t size,
 			  struct kb_error *err)
 {
-	struct kb_error why;
-	struct kb_barman *barman = new_barman(&why);
+	struct kb_source source;
+	int ret = kb_source_open_memory(&source, data, size, err);
 
 	*out = NULL;
-	if (!barman) {
-		if (err)
-			*err = why;
-		return why.code;
-	}
-	return finish_open(out, barman, kb_source_open_memory(&barman->source, data, size, &why),
-			   &why, err);
+	return ret ? ret : kb_barman_open_source(out, &source, err);
 }
 
 void kb_barman_close(struct kb_barman *barman)
