@@ -14,9 +14,8 @@
 #include "cli/base/sides.h"
 #include "cli/base/symbols.h"
 #include "cli/merge_machines.h"
+#include "cli/merged.h"
 #include "record/merge/captures.h"
-
-#define WINDOWS_BYTES	((size_t)16 << 20)	/* of all inputs together, if possible */
 
 enum { OPTION_MACHINES = 256, OPTION_TO };
 
@@ -50,42 +49,6 @@ static const struct cli_usage usage = {
 	"was written.\n",
 };
 
-static int write_merged(struct kb_barman *const *captures, unsigned int count, const char *path,
-			uint64_t *records)
-{
-	struct kb_error err = { 0 };
-	struct cli_output out;
-
-	if (cli_output_open_private(&out, path))
-		return CLI_IMPOSSIBLE;
-	if (kb_captures_merge(captures, count, out.fd, records, &err)) {
-		cli_warn("%s: %s", out.path, kb_error_text(&err));
-		cli_output_abandon(&out);
-		return CLI_IMPOSSIBLE;
-	}
-	return cli_output_commit(&out);
-}
-
-/* Reports the errors of the inputs after they were read. */
-static int complain(struct kb_barman *const *captures, unsigned int count)
-{
-	int status = CLI_OK;
-
-	for (unsigned int i = 0; i < count; i++) {
-		const struct kb_error *first;
-		unsigned int findings = kb_barman_damage(captures[i], &first);
-
-		if (!findings)
-			continue;
-		if (findings == 1)
-			cli_warn("%s", kb_error_text(first));
-		else
-			cli_warn("%s (and %u more findings)", kb_error_text(first), findings - 1);
-		status = CLI_DAMAGED;
-	}
-	return status;
-}
-
 /* @captures become the readers of @traces. */
 static bool open_inputs(struct kb_trace **traces, struct kb_barman **captures, unsigned int count,
 			char **paths)
@@ -100,7 +63,7 @@ static bool open_inputs(struct kb_trace **traces, struct kb_barman **captures, u
 			return false;
 		}
 		captures[i] = kb_trace_barman(traces[i]);
-		kb_barman_set_window(captures[i], WINDOWS_BYTES / count);
+		kb_barman_set_window(captures[i], MERGED_WINDOWS_BYTES / count);
 	}
 	if (kb_captures_agree(captures, count, &conflict))
 		return true;
@@ -134,12 +97,12 @@ static int merge(char **paths, unsigned int count, const char *output)
 	if (!captures || !traces)
 		cli_fail("out of memory");
 	else if (open_inputs(traces, captures, count, paths))
-		status = write_merged(captures, count, output, &records);
+		status = merged_write(captures, count, output, &records);
 	cli_progress_end();
 	if (!status) {
 		if (!is_input(output, paths, count))
 			sides_remove(output);
-		status = complain(captures, count);
+		status = merged_complain(captures, count);
 		cli_wrote(output, records);
 	}
 	if (traces)

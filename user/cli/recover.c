@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * kbarman recover: makes a valid capture from the file of an interrupted recording. Copies the
- * tables and all whole records, one by one. The input is only read.
+ * tables and all whole records, one by one. The input is only read. Of memory: recover_memory.h.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,24 +17,37 @@
 #include "cli/base/cli.h"
 #include "cli/base/sandbox.h"
 #include "cli/base/sides.h"
+#include "cli/recover_memory.h"
+#include "record/device/dumped.h"
 
 #define PARTIAL		".partial"	/* suffix of the file while record runs */
+
+enum { OPTION_SESSION = 256, OPTION_BASE };
 
 static const struct cli_option options[] = {
 	{ 'o', "output", "OUT",
 	  "write to OUT, a file; '-' is standard output. The default is FILE\n"
 	  "without .partial, or else FILE.recovered. A file that exists is\n"
 	  "replaced only if it is given with -o." },
+	{ OPTION_SESSION, "session", "NUMBER", "of a memory dump: only the capture of this session" },
+	{ OPTION_BASE, "base", "ADDRESS",
+	  "FILE is raw memory, as a debugger saves it, from this physical\n"
+	  "address on" },
 	{ 0 },
 };
 
 static const struct cli_usage usage = {
 	.head =
 	"usage: kbarman recover [-o OUT] [FILE]\n"
+	"       kbarman recover [--session NUMBER] [--base ADDRESS] [-o OUT] MEMORY\n"
 	"\n"
 	"Make a valid capture from FILE (default kbarman.cap.partial), which an interrupted\n"
 	"recording left: the recorder was killed, the disk was full, or the power failed.\n"
 	"FILE is not changed.\n"
+	"\n"
+	"Of MEMORY, the memory of a machine that crashed or was stopped, make a capture of each\n"
+	"session that was recorded: MEMORY.SESSION.cap. MEMORY is /proc/vmcore, a dump of kdump,\n"
+	"makedumpfile, QEMU, virsh or LiME, or raw memory.\n"
 	"\n",
 	.options = options,
 	.column = 21,
@@ -218,16 +231,42 @@ static int recover_file(const char *file, const char *output)
 	return status;
 }
 
+/* The value of @option, a number in any of the bases of C. False after a message. */
+static bool take_number(const char *option, const char *value, uint64_t *number)
+{
+	char *end;
+
+	errno = 0;
+	*number = strtoull(value, &end, 0);
+	if (!errno && *end == '\0' && *value >= '0' && *value <= '9')
+		return true;
+	cli_warn("--%s wants a number, such as 0x40000000, not '%s'", option, value);
+	return false;
+}
+
 int cmd_recover(int argc, char **argv)
 {
+	struct recover_memory memory = { .base = KB_DUMPS_NO_BASE };
 	const char *output = NULL, *file;
 	char *otherwise = NULL;
 	int option, status;
 
 	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
-		if (option != 'o')
+		switch (option) {
+		case 'o':
+			output = optarg;
+			break;
+		case OPTION_SESSION:
+			if (!take_number("session", optarg, &memory.session))
+				return CLI_IMPOSSIBLE;
+			break;
+		case OPTION_BASE:
+			if (!take_number("base", optarg, &memory.base))
+				return CLI_IMPOSSIBLE;
+			break;
+		default:
 			return cli_usage(option == 'h', &usage);
-		output = optarg;
+		}
 	}
 	file = cli_input(NULL, argc, argv, CLI_CAPTURE PARTIAL);
 	if (!file)
@@ -236,6 +275,13 @@ int cmd_recover(int argc, char **argv)
 		return cli_fail("%s is the input: give another file with -o", file);
 	if (output && !strcmp(output, "-") && isatty(STDOUT_FILENO))
 		return cli_fail("won't write a capture to a terminal: give -o FILE");
+	if (memory.base != KB_DUMPS_NO_BASE || kb_dumps_is(file)) {
+		memory.file = file;
+		memory.output = output;
+		return recover_memory(&memory);
+	}
+	if (memory.session)
+		return cli_fail("%s is no memory dump: --session is for these; raw memory needs --base", file);
 	if (!output)
 		output = otherwise = default_output(file);
 	if (!output)

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`kbarman recover` of memory: captures whose pages are anywhere, with beacons that say where.
+
+KBARMAN_SEED is the chance's seed."""
+import os
+import random
+import struct
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+import tap
+from barman_image import Image
+
+SEED = int(os.environ.get("KBARMAN_SEED", "7"))
+PAGE = 4096
+MAGIC = 0x424541434f4e3031
+BASE = 0x40000000
+RUNNING = 2
+SWITCH = 3
+
+
+def beacon(order, capture, header_bytes, map_bytes, part, first, frames):
+    words = struct.pack(f"{order}7Q{len(frames)}Q", capture, PAGE, header_bytes, map_bytes, part, first,
+                        len(frames), *frames)
+    total = MAGIC
+    for word, in struct.iter_unpack(f"{order}Q", words):
+        total = ((total ^ word) * 0x100000001b3) % (1 << 64)
+    return struct.pack(f"{order}QQ", MAGIC, total) + words
+
+
+class Memory:
+    """Sessions are put where there is room, page by page; the rest is noise."""
+
+    def __init__(self, pages=400):
+        self.random = random.Random(SEED)
+        self.pages = [self.random.randbytes(PAGE) for _ in range(pages)]
+        self.free = list(range(pages))
+        self.random.shuffle(self.free)
+        self.beacons = []       # numbers of their pages
+
+    def put(self, page):
+        at = self.free.pop()
+        self.pages[at] = page.ljust(PAGE, b"\0")
+        return at + BASE // PAGE
+
+    def add(self, maps, order="<", header_bytes=PAGE):
+        """The @maps of the CPUs of a session, whose first @header_bytes are the same."""
+        capture = self.random.getrandbits(64)
+        for part, data in [(0, maps[0][:header_bytes]), *((cpu + 1, its[header_bytes:]) for cpu, its in enumerate(maps))]:
+            frames = [self.put(data[at:at + PAGE]) for at in range(0, len(data), PAGE)]
+            for first in range(0, len(frames), 3):
+                self.beacons.append(self.put(beacon(order, capture, header_bytes, len(maps[0]), part, first,
+                                                    frames[first:first + 3])) - BASE // PAGE)
+
+    def save(self, path):
+        with open(path, "wb") as file:
+            file.write(b"".join(self.pages))
+
+
+def maps_of(session, word=8, order="<", state=0):
+    """Two CPUs, each with a map as the device has it: a page of header, a ring of four pages, a tail."""
+    maps = []
+    for cpu in range(2):
+        def image(pad):
+            made = Image(word, order, max_maps=0, counters=0, strings=["kbarman.ext=1", "x" * pad])
+            made.task(0, 7 + session, f"task_{session}")
+            return made
+        made = image(PAGE - (len(image(1).bytes()) - 40) + 1 & ~3)
+        for i in range(500):
+            made.record(SWITCH, cpu, 2000 + 10 * i + cpu, "IBB", 7 + session if i % 2 else 0, 0, 0)
+        length = len(made.data)
+        made.data = made.data.ljust(4 * PAGE, b"\0")
+        made.offsets = (4 * PAGE, length, 0, length)
+        data = made.bytes()
+        assert len(data) == 5 * PAGE + 40, len(data)
+        data += struct.pack(f"{order}IIIIQQII20Q", 208, 3, cpu, word, session, 1, 0, state, *[0] * 20)
+        maps.append(data.ljust(6 * PAGE, b"\0"))
+    return maps
+
+
+def merged(tmp, maps):
+    """What `kbarman merge` makes of the same maps in files."""
+    paths = []
+    for cpu, data in enumerate(maps):
+        paths.append(os.path.join(tmp, f"map.{cpu}"))
+        with open(paths[-1], "wb") as file:
+            file.write(data)
+    done = tap.run("merge", "-o", os.path.join(tmp, "merged"), *paths)
+    assert done.returncode == 0, done
+    with open(os.path.join(tmp, "merged"), "rb") as file:
+        return file.read()
+
+
+def recover(tmp, memory, *options):
+    memory.save(os.path.join(tmp, "raw"))
+    return tap.run("recover", "--base", hex(BASE), *options, "raw", cwd=tmp)
+
+
+def content(tmp, name):
+    with open(os.path.join(tmp, name), "rb") as file:
+        return file.read()
+
+
+def pages_that_are_anywhere_become_the_capture_of_the_maps(tmp):
+    for word in 4, 8:
+        for order in "<", ">":
+            memory, maps = Memory(), maps_of(5, word, order)
+            memory.add(maps, order)
+            done = recover(tmp, memory, "-o", "out.cap")
+            assert done.returncode == 0, done
+            assert content(tmp, "out.cap") == merged(tmp, maps), (word, order)
+    assert len(tap.run("script", "out.cap", cwd=tmp).stdout.splitlines()) > 900
+
+
+def each_session_has_a_capture_of_its_own(tmp):
+    memory = Memory()
+    for session in 9, 4:
+        memory.add(maps_of(session))
+    done = recover(tmp, memory)
+    assert done.returncode == 0, done
+    for session in 4, 9:
+        assert content(tmp, f"raw.{session}.cap") == merged(tmp, maps_of(session)), session
+    done = recover(tmp, memory, "-o", "one.cap")
+    assert done.returncode == 2 and "--session" in done.stderr and not os.path.exists(os.path.join(tmp, "one.cap"))
+    done = recover(tmp, memory, "--session", "9", "-o", "one.cap")
+    assert done.returncode == 0 and content(tmp, "one.cap") == content(tmp, "raw.9.cap"), done
+    done = recover(tmp, memory, "--session", "5")
+    assert done.returncode == 2 and "no capture of session 5" in done.stderr, done
+
+
+def a_capture_that_exists_is_not_replaced(tmp):
+    memory = Memory()
+    memory.add(maps_of(3))
+    assert recover(tmp, memory).returncode == 0
+    before = content(tmp, "raw.3.cap")
+    done = recover(tmp, memory)
+    assert done.returncode == 2 and "exists already" in done.stderr, done
+    assert content(tmp, "raw.3.cap") == before
+
+
+def a_session_that_ran_is_told(tmp):
+    memory = Memory()
+    memory.add(maps_of(3, state=RUNNING))
+    done = recover(tmp, memory)
+    assert done.returncode == 0 and "session 3 was recording when the machine stopped" in done.stderr, done
+
+
+def memory_that_ends_early_is_told(tmp):
+    memory, maps = Memory(60), maps_of(3)
+    memory.add(maps)
+    last = max(i for i, page in enumerate(memory.pages) if any(its[at:at + PAGE] == page for its in maps
+                                                               for at in range(PAGE, 4 * PAGE, PAGE)))
+    beacons = [memory.pages[at] for at in memory.beacons]
+    del memory.pages[last:]
+    memory.pages = beacons + memory.pages[len(beacons):]
+    done = recover(tmp, memory, "-o", "out.cap")
+    assert done.returncode in (1, 2) and "the memory lacks pages" in done.stderr, done
+
+
+def memory_without_a_capture_says_so(tmp):
+    done = recover(tmp, Memory())
+    assert done.returncode == 2 and "has no capture" in done.stderr, done
+
+
+def a_page_that_only_begins_as_a_beacon_is_told(tmp):
+    memory = Memory()
+    memory.add(maps_of(3))
+    memory.pages[memory.free[0]] = struct.pack("<Q", MAGIC) + bytes(PAGE - 8)
+    done = recover(tmp, memory)
+    assert done.returncode == 0 and "1 pages begin as" in done.stderr, done
+
+
+def no_beacon_is_believed_that_has_a_wrong_byte(tmp):
+    whole, maps = Memory(), maps_of(3)
+    whole.add(maps)
+    right = merged(tmp, maps)
+    for at in range(8, 80, 3):      # a beacon has one frame at least
+        memory, number = Memory(), whole.beacons[at % len(whole.beacons)]
+        memory.pages = list(whole.pages)
+        page = bytearray(memory.pages[number])
+        page[at] ^= 1 << at % 8
+        memory.pages[number] = bytes(page)
+        done = recover(tmp, memory, "-o", "out.cap")
+        assert done.returncode in (1, 2) and "1 pages begin as" in done.stderr, (at, done)
+        if done.returncode == 1:
+            assert content(tmp, "out.cap") != right and "the memory lacks pages" in done.stderr, done
+
+
+def what_beacons_say_of_memory_may_be_anything(tmp):
+    """They are whole, and lie."""
+    chance = random.Random(SEED)
+    for _ in range(60):
+        memory, maps = Memory(), maps_of(3)
+        memory.add(maps)
+        for number in chance.sample(memory.beacons, 3):
+            words = list(struct.unpack("<9Q", memory.pages[number][:72]))
+            frames = list(struct.unpack("<3Q", memory.pages[number][72:96]))[:words[8]]
+            for _ in range(chance.randrange(1, 4)):
+                which = chance.randrange(2, 9)
+                words[which] = chance.choice([0, 1, words[which] + 1, words[which] << 1, 1 << 40, (1 << 64) - 1,
+                                              chance.getrandbits(64)]) % (1 << 64)
+            frames = [chance.choice([frame, 0, (1 << 64) - 1, chance.getrandbits(40)]) for frame in frames]
+            said = struct.pack(f"<7Q{len(frames)}Q", *words[2:], *frames)
+            total = MAGIC
+            for word, in struct.iter_unpack("<Q", said):
+                total = ((total ^ word) * 0x100000001b3) % (1 << 64)
+            memory.pages[number] = (struct.pack("<QQ", MAGIC, total) + said).ljust(PAGE, b"\0")
+        done = recover(tmp, memory, "-o", "out.cap")
+        assert done.returncode in (0, 1, 2), done
+
+
+def options_of_memory_are_for_memory(tmp):
+    Image().save(os.path.join(tmp, "x.cap"))
+    done = tap.run("recover", "--session", "3", "x.cap", cwd=tmp)
+    assert done.returncode == 2 and "no memory dump" in done.stderr, done
+    for value in "", "x", "-1", "0x", "1G":
+        done = tap.run("recover", "--base", value, "x.cap", cwd=tmp)
+        assert done.returncode == 2 and "--base wants a number" in done.stderr, (value, done)
+
+
+if __name__ == "__main__":
+    tap.main(globals())

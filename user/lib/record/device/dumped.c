@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/io/source.h"
+#include "format/barman/reader.h"
+#include "format/memory/memory.h"
+#include "format/wire.h"
+#include "record/device/dumped.h"
+#include <uapi/barman_v2.h>
+#include <uapi/beacon.h>
+#include <uapi/kbarman.h>
+
+#define PAGE_MIN	KB_MEMORY_PAGE
+#define PAGE_MAX	65536U
+#define MAP_MAX		((uint64_t)1 << 40)
+
+/* One that is right, in this machine's byte order. */
+struct kb_beacon {
+	struct kbarman_beacon its;
+	bool swap;
+	uint64_t *frames;
+};
+
+/* ---- one beacon ---- */
+
+static bool fits(const struct kbarman_beacon *beacon)
+{
+	const uint64_t page = beacon->page_bytes;
+	uint64_t pages;
+
+	if (page < PAGE_MIN || page > PAGE_MAX || page & (page - 1) || beacon->map_bytes > MAP_MAX ||
+	    beacon->header_bytes >= beacon->map_bytes || !beacon->header_bytes ||
+	    beacon->header_bytes % page || beacon->map_bytes % page || beacon->part > UINT32_MAX)
+		return false;
+	pages = (beacon->part ? beacon->map_bytes - beacon->header_bytes : beacon->header_bytes) / page;
+	return beacon->count && beacon->count <= (page - sizeof(*beacon)) / sizeof(beacon->frames[0]) &&
+	       beacon->first < pages && beacon->count <= pages - beacon->first;
+}
+
+/* The page at @physical. Returns 1, 0: it is no beacon, or a negative errno. */
+static int read_beacon(struct kb_dumps *dumps, uint64_t physical, struct kb_error *err)
+{
+	const size_t head = sizeof(struct kbarman_beacon);
+	uint64_t words[PAGE_MAX / sizeof(uint64_t)];
+	struct kbarman_beacon *beacon = (struct kbarman_beacon *)words;
+	struct kb_beacon *kept;
+	size_t bytes;
+	bool swap;
+	int ret;
+
+	ret = kb_memory_read(dumps->memory, physical, words, head, err);
+	if (ret != 1)
+		return ret;
+	swap = beacon->magic != KBARMAN_BEACON_MAGIC;
+	for (size_t i = 0; i < head / sizeof(*words); i++)
+		words[i] = kb_load64(&words[i], swap);
+	if (!fits(beacon))
+		return 0;
+	bytes = beacon->count * sizeof(beacon->frames[0]);
+	ret = kb_memory_read(dumps->memory, physical + head, beacon->frames, bytes, err);
+	if (ret != 1)
+		return ret;
+	for (uint64_t i = 0; i < beacon->count; i++)
+		beacon->frames[i] = kb_load64(&beacon->frames[i], swap);
+	if (beacon->sum != kbarman_beacon_sum(beacon))
+		return 0;
+	if (!KB_ARRAY_ROOM(dumps->beacons, dumps->max_beacons, dumps->nr_beacons + 1))
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	kept = &dumps->beacons[dumps->nr_beacons];
+	*kept = (struct kb_beacon) { .its = *beacon, .swap = swap, .frames = malloc(bytes) };
+	if (!kept->frames)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	memcpy(kept->frames, beacon->frames, bytes);
+	dumps->nr_beacons++;
+	return 1;
+}
+
+/* ---- pages ---- */
+
+/* The frame of page @page of the part whose beacons are @range: 1, 0: no beacon has it. */
+static bool find_frame(const struct kb_dumps *dumps, struct kb_beacon_range range, uint64_t page, uint64_t *frame)
+{
+	while (range.from < range.to) {
+		uint32_t middle = range.from + (range.to - range.from) / 2;
+		const struct kb_beacon *beacon = &dumps->beacons[middle];
+
+		if (page < beacon->its.first) {
+			range.to = middle;
+		} else if (page - beacon->its.first >= beacon->its.count) {
+			range.from = middle + 1;
+		} else {
+			*frame = beacon->frames[page - beacon->its.first];
+			return true;
+		}
+	}
+	return false;
+}
+
+/* kb_source_read of a map. */
+static int read_map(void *pages, uint64_t offset, void *to, size_t bytes, struct kb_error *err)
+{
+	struct kb_dumped_cpu *cpu = pages;
+	uint8_t *at = to;
+
+	while (bytes) {
+		const bool in_ring = offset >= cpu->header_bytes;
+		const uint64_t inside = in_ring ? offset - cpu->header_bytes : offset, in_page = inside % cpu->page_bytes;
+		const size_t piece = bytes < cpu->page_bytes - in_page ? bytes : cpu->page_bytes - in_page;
+		uint64_t frame;
+		int ret = 0;
+
+		if (!find_frame(cpu->dumps, in_ring ? cpu->ring : cpu->header, inside / cpu->page_bytes, &frame) ||
+		    frame > UINT64_MAX / cpu->page_bytes)
+			memset(at, 0, piece);
+		else
+			ret = kb_memory_read(cpu->dumps->memory, frame * cpu->page_bytes + in_page, at, piece, err);
+		if (ret < 0)
+			return ret;
+		cpu->incomplete |= !ret;
+		at += piece;
+		offset += piece;
+		bytes -= piece;
+	}
+	return 0;
+}
+
+int kb_dumped_open(struct kb_dumped_cpu *cpu, const char *name, struct kb_barman **out, struct kb_error *err)
+{
+	struct kb_source source;
+	int ret = kb_source_open_pages(&source, name, cpu->map_bytes, read_map, cpu, err);
+
+	*out = NULL;
+	return ret ? ret : kb_barman_open_source(out, &source, err);
+}
+
+/* ---- captures ---- */
+
+/* What the tail behind the ring says, if there is one. */
+static int read_tail(struct kb_dumped_cpu *cpu, bool swap, struct kb_error *err)
+{
+	const uint64_t room = cpu->map_bytes - cpu->header_bytes, ring = sizeof(struct bm_datastore_header_data);
+	struct kbarman_map_tail tail;
+	uint64_t length;
+	int ret;
+
+	ret = read_map(cpu, cpu->header_bytes, &length, sizeof(length), err);
+	length = kb_load64(&length, swap);
+	if (ret || length > room || room - length < ring + sizeof(tail))
+		return ret;
+	ret = read_map(cpu, cpu->header_bytes + ring + length, &tail, sizeof(tail), err);
+	if (ret || kb_load32(&tail.size, swap) < KBARMAN_MAP_TAIL_SIZE_VER0)
+		return ret;
+	cpu->session = kb_load64(&tail.session, swap);
+	cpu->recording = kb_load64(&tail.recording, swap);
+	cpu->running = kb_load32(&tail.state, swap) & KBARMAN_STATE_RUNNING;
+	return 0;
+}
+
+static int by_place(const void *left, const void *right)
+{
+	const struct kbarman_beacon *a = &((const struct kb_beacon *)left)->its;
+	const struct kbarman_beacon *b = &((const struct kb_beacon *)right)->its;
+	const uint64_t of_a[] = { a->capture, a->part, a->first }, of_b[] = { b->capture, b->part, b->first };
+
+	for (size_t i = 0; i < ARRAY_SIZE(of_a); i++) {
+		if (of_a[i] != of_b[i])
+			return of_a[i] < of_b[i] ? -1 : 1;
+	}
+	return 0;
+}
+
+static int by_session(const void *left, const void *right)
+{
+	const struct kb_dumped *a = left, *b = right;
+
+	return a->session < b->session ? -1 : a->session > b->session;
+}
+
+/* Where the beacons end that are of the capture and, if @part, of the part of beacons[@from]. */
+static uint32_t end_of(const struct kb_dumps *dumps, uint32_t from, bool part)
+{
+	const struct kbarman_beacon *first = &dumps->beacons[from].its;
+	uint32_t to = from;
+
+	while (to < dumps->nr_beacons && dumps->beacons[to].its.capture == first->capture &&
+	       (!part || dumps->beacons[to].its.part == first->part))
+		to++;
+	return to;
+}
+
+/* The capture whose beacons are [@from, @to). */
+static int add_capture(struct kb_dumps *dumps, uint32_t from, uint32_t to, struct kb_error *err)
+{
+	struct kb_dumped *capture = &dumps->captures[dumps->nr_captures];
+	const struct kb_beacon *first = &dumps->beacons[from];
+	struct kb_beacon_range header = { from, from };
+	uint32_t end;
+	int ret = 0;
+
+	*capture = (struct kb_dumped) { .cpus = calloc(to - from, sizeof(*capture->cpus)) };
+	if (!capture->cpus)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	dumps->nr_captures++;
+	for (; from < to && !ret; from = end) {
+		const struct kbarman_beacon *its = &dumps->beacons[from].its;
+		struct kb_dumped_cpu *cpu = &capture->cpus[capture->nr_cpus];
+
+		end = end_of(dumps, from, true);
+		if (its->part == KBARMAN_BEACON_HEADER) {
+			header = (struct kb_beacon_range) { from, end };
+			continue;
+		}
+		*cpu = (struct kb_dumped_cpu) {
+			.cpu = (uint32_t)(its->part - KBARMAN_BEACON_RING(0)),
+			.header_bytes = first->its.header_bytes,
+			.map_bytes = first->its.map_bytes,
+			.page_bytes = first->its.page_bytes,
+			.header = header,
+			.ring = { from, end },
+			.dumps = dumps,
+		};
+		ret = read_tail(cpu, first->swap, err);
+		if (!capture->session)
+			capture->session = cpu->session;
+		capture->nr_cpus++;
+	}
+	if (!capture->nr_cpus)		/* a header alone has no record */
+		free(dumps->captures[--dumps->nr_captures].cpus);
+	return ret;
+}
+
+/* Of each beacon one, and none that contradicts the first one of its capture. */
+static void keep_those_that_agree(struct kb_dumps *dumps)
+{
+	struct kb_beacon *kept = dumps->beacons, *first = dumps->beacons;
+
+	for (uint32_t i = 0; i < dumps->nr_beacons; i++) {
+		struct kb_beacon *beacon = &dumps->beacons[i];
+
+		if (beacon->its.capture != first->its.capture)
+			first = kept;
+		if (first < kept &&
+		    (!by_place(beacon, kept - 1) || beacon->its.header_bytes != first->its.header_bytes ||
+		     beacon->its.map_bytes != first->its.map_bytes ||
+		     beacon->its.page_bytes != first->its.page_bytes || beacon->swap != first->swap))
+			free(beacon->frames);
+		else
+			*kept++ = *beacon;
+	}
+	dumps->nr_beacons = (uint32_t)(kept - dumps->beacons);
+}
+
+static int find_captures(struct kb_dumps *dumps, struct kb_error *err)
+{
+	uint32_t count = 0, to;
+	int ret = 0;
+
+	if (!dumps->nr_beacons)
+		return 0;
+	qsort(dumps->beacons, dumps->nr_beacons, sizeof(*dumps->beacons), by_place);
+	keep_those_that_agree(dumps);
+	for (uint32_t from = 0; from < dumps->nr_beacons; from = end_of(dumps, from, false))
+		count++;
+	dumps->captures = calloc(count, sizeof(*dumps->captures));
+	if (!dumps->captures)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	for (uint32_t from = 0; from < dumps->nr_beacons && !ret; from = to) {
+		to = end_of(dumps, from, false);
+		ret = add_capture(dumps, from, to, err);
+	}
+	qsort(dumps->captures, dumps->nr_captures, sizeof(*dumps->captures), by_session);
+	return ret;
+}
+
+bool kb_dumps_is(const char *path)
+{
+	return kb_memory_is(path);
+}
+
+static int find_beacons(struct kb_dumps *dumps, struct kb_error *err)
+{
+	uint64_t physical = 0;
+	int ret;
+
+	do {
+		ret = kb_memory_find(dumps->memory, KBARMAN_BEACON_MAGIC, &physical, err);
+		if (ret != 1)
+			return ret;
+		ret = read_beacon(dumps, physical, err);
+		dumps->damaged += !ret;
+		physical += PAGE_MIN;
+	} while (ret >= 0 && physical);
+	return ret < 0 ? ret : 0;
+}
+
+int kb_dumps_find(struct kb_dumps **out, const char *path, uint64_t base, struct kb_error *err)
+{
+	struct kb_dumps *dumps = calloc(1, sizeof(*dumps));
+	int ret;
+
+	*out = NULL;
+	if (!dumps)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	ret = kb_memory_open(&dumps->memory, path, base, err);
+	if (!ret)
+		ret = find_beacons(dumps, err);
+	if (!ret)
+		ret = find_captures(dumps, err);
+	if (ret)
+		kb_dumps_free(dumps);
+	else
+		*out = dumps;
+	return ret;
+}
+
+void kb_dumps_free(struct kb_dumps *dumps)
+{
+	if (!dumps)
+		return;
+	for (uint32_t i = 0; i < dumps->nr_captures; i++)
+		free(dumps->captures[i].cpus);
+	for (uint32_t i = 0; i < dumps->nr_beacons; i++)
+		free(dumps->beacons[i].frames);
+	free(dumps->captures);
+	free(dumps->beacons);
+	kb_memory_close(dumps->memory);
+	free(dumps);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The captures in the memory of a machine that does not run any more: where their beacons (uapi/beacon.h) say. Nothing
+ * of the memory is believed: the pages of a capture are read as a file is.
+ */
+#ifndef KB_LIB_RECORD_DEVICE_DUMPED_H
+#define KB_LIB_RECORD_DEVICE_DUMPED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kbarman/barman.h>
+#include <kbarman/error.h>
+
+struct kb_memory;
+
+/* The map of a CPU. */
+struct kb_dumped_cpu {
+	uint32_t cpu;
+	bool running;			/* when the machine stopped */
+	uint64_t session, recording;	/* as in struct kbarman_map_tail */
+	uint64_t header_bytes, map_bytes, page_bytes;
+	struct kb_beacon_range {	/* internal: the beacons of its two parts */
+		uint32_t from, to;
+	} header, ring;
+	struct kb_dumps *dumps;
+	bool incomplete;		/* the memory lacks pages that were read: they are zeros */
+};
+
+/* One capture: the maps of its CPUs, in the order of their numbers. */
+struct kb_dumped {
+	uint64_t session;
+	uint32_t nr_cpus;
+	struct kb_dumped_cpu *cpus;
+};
+
+struct kb_dumps {
+	uint32_t nr_captures;
+	struct kb_dumped *captures;	/* by session */
+	uint64_t damaged;		/* pages that begin as a beacon does and are none */
+	struct kb_memory *memory;	/* internal, as those below */
+	struct kb_beacon *beacons;
+	uint32_t nr_beacons, max_beacons;
+};
+
+/* Is the file a dump of memory that says itself where its bytes were? */
+bool kb_dumps_is(const char *path);
+
+/*
+ * Find all captures in the memory that @path has: raw from the physical address @base on, KB_DUMPS_NO_BASE: of a form
+ * that says where its bytes were (format/memory/). Returns 0 or a negative errno; none is no error.
+ */
+#define KB_DUMPS_NO_BASE	UINT64_MAX
+
+int kb_dumps_find(struct kb_dumps **out, const char *path, uint64_t base, struct kb_error *err);
+void kb_dumps_free(struct kb_dumps *dumps);	/* NULL is allowed */
+
+/* Open the map of @cpu, which lives as long as the reader. @name: for the texts of errors. */
+int kb_dumped_open(struct kb_dumped_cpu *cpu, const char *name, struct kb_barman **out, struct kb_error *err);
+
+#endif
