@@ -6,40 +6,23 @@
 
 GUEST-DIRECTORY is what `make guest` made. Prints what plug.c prints, which is TAP.
 """
-import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+import qmp  # noqa: E402  pylint: disable=wrong-import-position
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 ARCH, GUEST = sys.argv[1:3]
 PLUG = os.path.join(GUEST, "plug")
 
 
-class Monitor:
-    """QEMU's, which speaks a line of JSON at a time."""
-
-    def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(path)
-        self.answers = self.socket.makefile("r", encoding="utf-8")
-        self.ask("qmp_capabilities")
-
-    def ask(self, command, **arguments):
-        self.socket.sendall(json.dumps({"execute": command, "arguments": arguments}).encode())
-        for line in self.answers:
-            answer = json.loads(line)
-            assert "error" not in answer, answer
-            if "return" in answer:
-                return answer["return"]
-        raise AssertionError("QEMU has ended")
-
-    def add_cpu(self):
-        absent = [cpu for cpu in self.ask("query-hotpluggable-cpus") if "qom-path" not in cpu]
-        self.ask("device_add", driver=absent[-1]["type"], **absent[-1]["props"])
+def add_cpu(monitor):
+    absent = [cpu for cpu in monitor.ask("query-hotpluggable-cpus") if "qom-path" not in cpu]
+    monitor.ask("device_add", driver=absent[-1]["type"], **absent[-1]["props"])
 
 
 def main():
@@ -57,7 +40,7 @@ def main():
             if vm.poll() is not None:
                 sys.exit(vm.returncode or 1)
             time.sleep(0.1)
-        Monitor(path).add_cpu()
+        add_cpu(qmp.Monitor(path))
     sys.exit(vm.wait())
 
 
