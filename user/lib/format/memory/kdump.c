@@ -146,14 +146,11 @@ static int count_pages(struct kb_kdump *kdump, struct kb_error *err)
 
 /* ---- pages ---- */
 
-/* Sets *@row to descriptor @number. Returns 1; 0: it is not there; or a negative errno. */
-static int load_row(struct kb_kdump *kdump, uint64_t number, const uint8_t **row,
-		    struct kb_error *err)
+/* Has descriptor @number in `read`. Returns 1; 0: it is not there; or a negative errno. */
+static int load_row(struct kb_kdump *kdump, uint64_t number, struct kb_error *err)
 {
 	ssize_t got;
 
-	if (number >= (kdump->file->size - kdump->rows) / ROW)
-		return 0;
 	if (number - kdump->first >= kdump->nr_read) {
 		kdump->nr_read = 0;
 		kdump->first = number / ROWS * ROWS;
@@ -163,7 +160,6 @@ static int load_row(struct kb_kdump *kdump, uint64_t number, const uint8_t **row
 			return (int)got;
 		kdump->nr_read = (uint64_t)got / ROW;
 	}
-	*row = kdump->read + (number - kdump->first) * ROW;
 	return number - kdump->first < kdump->nr_read;
 }
 
@@ -204,8 +200,8 @@ static int unpack(struct kb_kdump *kdump, uint32_t size, uint32_t flags, uint32_
 static int load_page(struct kb_kdump *kdump, uint64_t number, uint32_t bytes, struct kb_error *err)
 {
 	uint32_t bit = number % BITS, size, flags;
-	uint64_t offset;
-	const uint8_t *row = NULL;
+	uint64_t index, offset;
+	const uint8_t *row;
 	ssize_t got;
 	int ret;
 
@@ -214,9 +210,11 @@ static int load_page(struct kb_kdump *kdump, uint64_t number, uint32_t bytes, st
 	ret = load_bits(kdump, number / BITS, err);
 	if (ret || !(kdump->bits[bit / 8] >> bit % 8 & 1))
 		return ret;
-	ret = load_row(kdump, kdump->before[number / BITS] + count_bits(kdump, bit), &row, err);
+	index = kdump->before[number / BITS] + count_bits(kdump, bit);
+	ret = load_row(kdump, index, err);
 	if (ret != 1)
 		return ret;
+	row = kdump->read + (index - kdump->first) * ROW;
 	offset = kb_load64(row, kdump->swap);
 	size = kb_load32(row + 8, kdump->swap);
 	flags = kb_load32(row + 12, kdump->swap) & (ZLIB | LZO | SNAPPY | ZSTD);
