@@ -114,15 +114,16 @@ static int find(const struct kb_memory_range *range, const struct kb_memory_file
 		uint64_t magic, uint64_t *physical, struct kb_error *err)
 {
 	uint64_t at = *physical > range->physical ? *physical : range->physical, left;
+	size_t part = KB_MEMORY_PAGE;
 	ssize_t got;
 
 	if (at > UINT64_MAX - KB_MEMORY_PAGE)
 		return 0;
 	at = (at + KB_MEMORY_PAGE - 1) / KB_MEMORY_PAGE * KB_MEMORY_PAGE;
-	for (; at < end_of(range); at += file->room) {
+	while (at < end_of(range)) {
 		left = end_of(range) - at;
 		got = kb_memory_pread(file, range->offset + (at - range->physical), file->buffer,
-				      left < file->room ? (size_t)left : file->room, err);
+				      left < part ? (size_t)left : part, err);
 		if (got < 0)
 			return (int)got;
 		for (size_t i = 0; i + sizeof(magic) <= (size_t)got; i += KB_MEMORY_PAGE)
@@ -131,8 +132,11 @@ static int find(const struct kb_memory_range *range, const struct kb_memory_file
 				*physical = at + i;
 				return 1;
 			}
-		if (left <= file->room)
+		if (left <= part)
 			break;
+		at += part;
+		/* It begins small: where each page is one of many, little is read again. */
+		part = 2 * part < file->room ? 2 * part : file->room;
 	}
 	return 0;
 }
