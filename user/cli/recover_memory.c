@@ -157,6 +157,7 @@ int recover_memory(const struct recover_memory *how)
 	struct kb_error err;
 	int status;
 
+	kb_dumps_prepare();
 	cli_progress("recovering", how->output && !strcmp(how->output, "-"));
 	cli_sandbox(&(struct cli_sandbox) { .inputs = &how->file, .nr_inputs = 1,
 					    .output = how->output ? how->output : some });

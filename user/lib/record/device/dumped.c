@@ -9,6 +9,7 @@
 #include "format/barman/reader.h"
 #include "format/memory/memory.h"
 #include "format/wire.h"
+#include "format/zstd.h"
 #include "record/device/dumped.h"
 #include <uapi/barman_v2.h>
 #include <uapi/beacon.h>
@@ -274,6 +275,11 @@ static int find_captures(struct kb_dumps *dumps, struct kb_error *err)
 	}
 	qsort(dumps->captures, dumps->nr_captures, sizeof(*dumps->captures), by_session);
 	return ret;
+}
+
+void kb_dumps_prepare(void)
+{
+	kb_zstd();
 }
 
 bool kb_dumps_is(const char *path)

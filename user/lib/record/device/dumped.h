@@ -43,6 +43,9 @@ struct kb_dumps {
 	uint32_t nr_beacons, max_beacons;
 };
 
+/* Load what reading may need. Call it before files can't be opened any more. */
+void kb_dumps_prepare(void);
+
 /* Is the file a dump of memory that says itself where its bytes were? */
 bool kb_dumps_is(const char *path);
 
