@@ -80,7 +80,9 @@ static int recover_capture(struct kb_dumped *dumped, const char *output)
 	struct maps maps;
 	int status;
 
-	status = open_maps(&maps, dumped) ? merged_write(maps.captures, maps.count, output, &records) : CLI_IMPOSSIBLE;
+	status = CLI_IMPOSSIBLE;
+	if (open_maps(&maps, dumped))
+		status = merged_write(maps.captures, maps.count, output, &records);
 	if (!status) {
 		int missing = say_what_is_missing(dumped);
 
@@ -129,11 +131,12 @@ static int recover_dumps(const struct recover_memory *how, struct kb_dumps *dump
 		wanted += !how->session || dumps->captures[i].session == how->session;
 	if (!wanted)
 		return cli_fail(how->session ? "%s has no capture of session %" PRIu64 :
-				"%s has no capture: no session was configured when the machine stopped, its module is from before "
-				"the first one that says where captures are, or the memory is not all there", how->file, how->session);
+				"%s has no capture: no session was configured when the machine stopped, its "
+				"module is from before the first one that says where captures are, or the "
+				"memory is not all there", how->file, how->session);
 	if (wanted > 1 && how->output)
-		return cli_fail("%s has captures of %u sessions, %" PRIu64 " and others: choose one with --session, or "
-				"leave -o away", how->file, wanted, dumps->captures[0].session);
+		return cli_fail("%s has captures of %u sessions, %" PRIu64 " and others: choose one with "
+				"--session, or leave -o away", how->file, wanted, dumps->captures[0].session);
 	for (uint32_t i = 0; i < dumps->nr_captures; i++) {
 		struct kb_dumped *dumped = &dumps->captures[i];
 		char *otherwise = NULL;

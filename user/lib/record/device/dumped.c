@@ -46,7 +46,7 @@ static bool fits(const struct kbarman_beacon *beacon)
 static int read_beacon(struct kb_dumps *dumps, uint64_t physical, struct kb_error *err)
 {
 	const size_t head = sizeof(struct kbarman_beacon);
-	uint64_t words[PAGE_MAX / sizeof(uint64_t)];
+	uint64_t words[PAGE_MAX / sizeof(uint64_t)] = { 0 };
 	struct kbarman_beacon *beacon = (struct kbarman_beacon *)words;
 	struct kb_beacon *kept;
 	size_t bytes;
@@ -109,7 +109,8 @@ static int read_map(void *pages, uint64_t offset, void *to, size_t bytes, struct
 
 	while (bytes) {
 		const bool in_ring = offset >= cpu->header_bytes;
-		const uint64_t inside = in_ring ? offset - cpu->header_bytes : offset, in_page = inside % cpu->page_bytes;
+		const uint64_t inside = in_ring ? offset - cpu->header_bytes : offset;
+		const uint64_t in_page = inside % cpu->page_bytes;
 		const size_t piece = bytes < cpu->page_bytes - in_page ? bytes : cpu->page_bytes - in_page;
 		uint64_t frame;
 		int ret = 0;
