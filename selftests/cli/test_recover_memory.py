@@ -48,7 +48,8 @@ class Memory:
     def add(self, maps, order="<", header_bytes=PAGE):
         """The @maps of the CPUs of a session, whose first @header_bytes are the same."""
         capture = self.random.getrandbits(64)
-        for part, data in [(0, maps[0][:header_bytes]), *((cpu + 1, its[header_bytes:]) for cpu, its in enumerate(maps))]:
+        rings = [its[header_bytes:] for its in maps]
+        for part, data in enumerate([maps[0][:header_bytes], *rings]):
             frames = [self.put(data[at:at + PAGE]) for at in range(0, len(data), PAGE)]
             for first in range(0, len(frames), 3):
                 self.beacons.append(self.put(beacon(order, capture, header_bytes, len(maps[0]), part, first,
