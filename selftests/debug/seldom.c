@@ -290,13 +290,17 @@ static void load_with(const char *parameters)
 static bool is_accepted_rightly(uint32_t absent, uint32_t sources, uint32_t flags, uint32_t needs)
 {
 	struct kbarman_configure c = config(&cpu_clock);
+	const int wanted = absent & (needs | KBARMAN_ABSENT_TASKS) ? -EOPNOTSUPP : 0;
 	int fd = device_open_free(), error;
 
 	c.sources = sources | KBARMAN_SOURCE_PMU;
 	c.flags = flags;
 	error = configure(fd, c) ?: start(fd);
 	close(fd);
-	return error == (absent & (needs | KBARMAN_ABSENT_TASKS) ? -EOPNOTSUPP : 0);
+	if (error != wanted)
+		tap_note("without %#x, of sources %#x with flags %#x: %d, not %d", absent, sources, flags, error,
+			 wanted);
+	return error == wanted;
 }
 
 /*
