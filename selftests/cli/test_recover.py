@@ -365,5 +365,20 @@ def what_can_not_be_recovered_is_named(tmp):
     assert recorder.files(tmp) == ["empty", "text", "x.cap", "zeros"], recorder.files(tmp)
 
 
+def who_writes_into_a_named_pipe_is_read_to_the_end(tmp):
+    """Nobody looks into the pipe first, and goes."""
+    pipe = os.path.join(tmp, "pipe")
+    image = Image()
+    for i in range(10000):
+        image.record(3, 0, 2000 + i, "IBB", 7, 0, 0)
+    os.mkfifo(pipe)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        for _ in range(20):
+            writer = pool.submit(put, pipe, image.bytes())
+            done = recover(tmp, "-o", "out.cap", "pipe")
+            assert done.returncode == 0 and kept(done) == 10000, done
+            writer.result()
+
+
 if __name__ == "__main__":
     recorder.main(globals())

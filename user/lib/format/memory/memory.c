@@ -57,9 +57,13 @@ bool kb_memory_is(const char *path)
 {
 	struct kb_memory_file file = { 0 };
 	uint8_t head[HEAD] = { 0 };
-	bool opened = !open_file(&file, path, NULL) &&
-		      kb_memory_pread(&file, 0, head, sizeof(head), NULL) > 0;
+	struct stat st;
+	bool opened;
 
+	/* Who writes into a pipe must not see that somebody opens it and goes. */
+	if (stat(path, &st) || (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode)))
+		return false;
+	opened = !open_file(&file, path, NULL) && kb_memory_pread(&file, 0, head, sizeof(head), NULL) > 0;
 	close_file(&file);
 	if (begins(head, ELFMAG))
 		return head[head[EI_DATA] == ELFDATA2MSB ? HEAD - 1 : HEAD - 2] == ET_CORE;
