@@ -262,11 +262,14 @@ const uint8_t *kb_source_at(struct kb_source *source, uint64_t offset, size_t wa
 void kb_source_set_window(struct kb_source *source, size_t bytes)
 {
 	source->window_bytes = bytes;
-	if (source->kind != KB_SOURCE_FILE)
+	if (source->kind != KB_SOURCE_FILE && source->kind != KB_SOURCE_PAGES)
 		return;
 	if (source->map)
 		munmap(source->map, source->map_bytes);
+	free(source->buffer);
 	source->map = NULL;
+	source->buffer = NULL;
+	source->room = 0;
 	source->window = NULL;
 	source->length = 0;
 }

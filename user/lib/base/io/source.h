@@ -74,7 +74,7 @@ const uint8_t *kb_source_at(struct kb_source *source, uint64_t offset, size_t wa
 
 /*
  * Use windows of @bytes from now on. Earlier pointers are invalid. The memory of a file's
- * window is given back.
+ * window is given back, and that of pages.
  */
 void kb_source_set_window(struct kb_source *source, size_t bytes);
 
