@@ -36,6 +36,12 @@ struct kb_memory_ranges {
 ssize_t kb_memory_pread(const struct kb_memory_file *file, uint64_t offset, void *to, size_t bytes,
 			struct kb_error *err);
 
+/*
+ * Where in @bytes at @data, from @from on, the first page is that begins with @magic in either byte order; @bytes if
+ * none does.
+ */
+size_t kb_memory_page_with(const uint8_t *data, size_t from, size_t bytes, uint64_t magic);
+
 /* Each says why the file can't be read, and returns the code. */
 int kb_memory_damaged(const struct kb_memory_file *file, const char *what, struct kb_error *err);
 int kb_memory_refuse(const struct kb_memory_file *file, const char *what, struct kb_error *err);

@@ -273,21 +273,21 @@ uint64_t kb_kdump_bytes(const struct kb_kdump *kdump)
 
 int kb_kdump_find(struct kb_kdump *kdump, uint64_t magic, uint64_t *physical, struct kb_error *err)
 {
-	uint32_t last = kdump->page_bytes - KB_MEMORY_PAGE;
+	const size_t bytes = kdump->page_bytes - KB_MEMORY_PAGE + sizeof(magic);
 
 	for (uint64_t number = *physical / kdump->page_bytes; number < kdump->nr_pages; number++) {
 		uint64_t address = number * kdump->page_bytes;
-		int ret = load_page(kdump, number, last + sizeof(magic), err);
+		size_t from = *physical > address ? (size_t)(*physical - address) : 0, found;
+		int ret = load_page(kdump, number, (uint32_t)bytes, err);
 
 		if (ret < 0)
 			return ret;
-		for (uint32_t i = 0; ret && i <= last; i += KB_MEMORY_PAGE)
-			if (address + i >= *physical &&
-			    (kb_load64(kdump->page + i, false) == magic ||
-			     kb_load64(kdump->page + i, true) == magic)) {
-				*physical = address + i;
-				return 1;
-			}
+		from = (from + KB_MEMORY_PAGE - 1) / KB_MEMORY_PAGE * KB_MEMORY_PAGE;
+		found = ret ? kb_memory_page_with(kdump->page, from, bytes, magic) : bytes;
+		if (found < bytes) {
+			*physical = address + found;
+			return 1;
+		}
 	}
 	return 0;
 }

@@ -30,6 +30,14 @@ ssize_t kb_memory_pread(const struct kb_memory_file *file, uint64_t offset, void
 	return (ssize_t)got;
 }
 
+size_t kb_memory_page_with(const uint8_t *data, size_t from, size_t bytes, uint64_t magic)
+{
+	for (; from + sizeof(magic) <= bytes; from += KB_MEMORY_PAGE)
+		if (kb_load64(data + from, false) == magic || kb_load64(data + from, true) == magic)
+			return from;
+	return bytes;
+}
+
 int kb_memory_damaged(const struct kb_memory_file *file, const char *what, struct kb_error *err)
 {
 	return kb_error_set(err, -EBADMSG, KB_NO_OFFSET, "%s is damaged: %s", file->name, what);
@@ -114,7 +122,7 @@ static int find(const struct kb_memory_range *range, const struct kb_memory_file
 		uint64_t magic, uint64_t *physical, struct kb_error *err)
 {
 	uint64_t at = *physical > range->physical ? *physical : range->physical, left;
-	size_t part = KB_MEMORY_PAGE;
+	size_t part = KB_MEMORY_PAGE, found;
 	ssize_t got;
 
 	if (at > UINT64_MAX - KB_MEMORY_PAGE)
@@ -126,12 +134,11 @@ static int find(const struct kb_memory_range *range, const struct kb_memory_file
 				      left < part ? (size_t)left : part, err);
 		if (got < 0)
 			return (int)got;
-		for (size_t i = 0; i + sizeof(magic) <= (size_t)got; i += KB_MEMORY_PAGE)
-			if (kb_load64(file->buffer + i, false) == magic ||
-			    kb_load64(file->buffer + i, true) == magic) {
-				*physical = at + i;
-				return 1;
-			}
+		found = kb_memory_page_with(file->buffer, 0, (size_t)got, magic);
+		if (found < (size_t)got) {
+			*physical = at + found;
+			return 1;
+		}
 		if (left <= part)
 			break;
 		at += part;
