@@ -15,15 +15,13 @@
 #include <uapi/beacon.h>
 #include <uapi/kbarman.h>
 
-#define PAGE_MIN	KB_MEMORY_PAGE
 #define PAGE_MAX	65536U
 #define MAP_MAX		((uint64_t)1 << 40)
 
-/* One that is right, in this machine's byte order. */
+/* One that is right. */
 struct kb_beacon {
-	struct kbarman_beacon its;
+	struct kbarman_beacon *its;	/* in this machine's byte order */
 	bool swap;
-	uint64_t *frames;
 };
 
 /* ---- one beacon ---- */
@@ -33,7 +31,7 @@ static bool fits(const struct kbarman_beacon *beacon)
 	const uint64_t page = beacon->page_bytes;
 	uint64_t pages;
 
-	if (page < PAGE_MIN || page > PAGE_MAX || page & (page - 1) || beacon->map_bytes > MAP_MAX ||
+	if (page < KB_MEMORY_PAGE || page > PAGE_MAX || page & (page - 1) || beacon->map_bytes > MAP_MAX ||
 	    beacon->header_bytes >= beacon->map_bytes || !beacon->header_bytes ||
 	    beacon->header_bytes % page || beacon->map_bytes % page || beacon->part > UINT32_MAX)
 		return false;
@@ -42,42 +40,55 @@ static bool fits(const struct kbarman_beacon *beacon)
 	       beacon->first < pages && beacon->count <= pages - beacon->first;
 }
 
+/* The words from *@from to @end in this machine's byte order. */
+static void turn(__u64 *from, const __u64 *end, bool swap)
+{
+	for (; from < end; from++)
+		*from = kb_load64(from, swap);
+}
+
+/* The frames behind @head, which is at @physical. Returns as read_beacon(), 1 with *@out to be freed. */
+static int read_frames(struct kb_memory *memory, uint64_t physical, const struct kbarman_beacon *head,
+		       bool swap, struct kbarman_beacon **out, struct kb_error *err)
+{
+	const size_t bytes = head->count * sizeof(head->frames[0]);
+	struct kbarman_beacon *beacon = malloc(sizeof(*beacon) + bytes);
+	int ret;
+
+	if (!beacon)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	*beacon = *head;
+	ret = kb_memory_read(memory, physical + sizeof(*beacon), beacon->frames, bytes, err);
+	turn(beacon->frames, beacon->frames + beacon->count, swap);
+	if (ret == 1 && beacon->sum != kbarman_beacon_sum(beacon))
+		ret = 0;
+	if (ret == 1)
+		*out = beacon;
+	else
+		free(beacon);
+	return ret;
+}
+
 /* The page at @physical. Returns 1, 0: it is no beacon, or a negative errno. */
 static int read_beacon(struct kb_dumps *dumps, uint64_t physical, struct kb_error *err)
 {
-	const size_t head = sizeof(struct kbarman_beacon);
-	uint64_t words[PAGE_MAX / sizeof(uint64_t)] = { 0 };
-	struct kbarman_beacon *beacon = (struct kbarman_beacon *)words;
+	struct kbarman_beacon head = { 0 };
 	struct kb_beacon *kept;
-	size_t bytes;
-	bool swap;
 	int ret;
 
-	ret = kb_memory_read(dumps->memory, physical, words, head, err);
+	ret = kb_memory_read(dumps->memory, physical, &head, sizeof(head), err);
 	if (ret != 1)
 		return ret;
-	swap = beacon->magic != KBARMAN_BEACON_MAGIC;
-	for (size_t i = 0; i < head / sizeof(*words); i++)
-		words[i] = kb_load64(&words[i], swap);
-	if (!fits(beacon))
-		return 0;
-	bytes = beacon->count * sizeof(beacon->frames[0]);
-	ret = kb_memory_read(dumps->memory, physical + head, beacon->frames, bytes, err);
-	if (ret != 1)
-		return ret;
-	for (uint64_t i = 0; i < beacon->count; i++)
-		beacon->frames[i] = kb_load64(&beacon->frames[i], swap);
-	if (beacon->sum != kbarman_beacon_sum(beacon))
-		return 0;
 	if (!KB_ARRAY_ROOM(dumps->beacons, dumps->max_beacons, dumps->nr_beacons + 1))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	kept = &dumps->beacons[dumps->nr_beacons];
-	*kept = (struct kb_beacon) { .its = *beacon, .swap = swap, .frames = malloc(bytes) };
-	if (!kept->frames)
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	memcpy(kept->frames, beacon->frames, bytes);
-	dumps->nr_beacons++;
-	return 1;
+	kept->swap = head.magic != KBARMAN_BEACON_MAGIC;
+	turn(&head.magic, &head.count + 1, kept->swap);
+	if (!fits(&head))
+		return 0;
+	ret = read_frames(dumps->memory, physical, &head, kept->swap, &kept->its, err);
+	dumps->nr_beacons += ret == 1;
+	return ret;
 }
 
 /* ---- pages ---- */
@@ -87,39 +98,45 @@ static bool find_frame(const struct kb_dumps *dumps, struct kb_beacon_range rang
 {
 	while (range.from < range.to) {
 		uint32_t middle = range.from + (range.to - range.from) / 2;
-		const struct kb_beacon *beacon = &dumps->beacons[middle];
+		const struct kbarman_beacon *beacon = dumps->beacons[middle].its;
 
-		if (page < beacon->its.first) {
+		if (page < beacon->first) {
 			range.to = middle;
-		} else if (page - beacon->its.first >= beacon->its.count) {
+		} else if (page - beacon->first >= beacon->count) {
 			range.from = middle + 1;
 		} else {
-			*frame = beacon->frames[page - beacon->its.first];
+			*frame = beacon->frames[page - beacon->first];
 			return true;
 		}
 	}
 	return false;
 }
 
+/* The sizes of the map; the frames are those of a part of the ring. */
+static const struct kbarman_beacon *sizes_of(const struct kb_dumped_cpu *cpu)
+{
+	return cpu->dumps->beacons[cpu->ring.from].its;
+}
+
 /* kb_source_read of a map. */
 static int read_map(void *pages, uint64_t offset, void *to, size_t bytes, struct kb_error *err)
 {
 	struct kb_dumped_cpu *cpu = pages;
+	const uint64_t page_bytes = sizes_of(cpu)->page_bytes, header_bytes = sizes_of(cpu)->header_bytes;
 	uint8_t *at = to;
 
 	while (bytes) {
-		const bool in_ring = offset >= cpu->header_bytes;
-		const uint64_t inside = in_ring ? offset - cpu->header_bytes : offset;
-		const uint64_t in_page = inside % cpu->page_bytes;
-		const size_t piece = bytes < cpu->page_bytes - in_page ? bytes : cpu->page_bytes - in_page;
+		const bool in_ring = offset >= header_bytes;
+		const uint64_t inside = in_ring ? offset - header_bytes : offset, in_page = inside % page_bytes;
+		const size_t piece = bytes < page_bytes - in_page ? bytes : page_bytes - in_page;
 		uint64_t frame;
 		int ret = 0;
 
-		if (!find_frame(cpu->dumps, in_ring ? cpu->ring : cpu->header, inside / cpu->page_bytes, &frame) ||
-		    frame > UINT64_MAX / cpu->page_bytes)
+		if (!find_frame(cpu->dumps, in_ring ? cpu->ring : cpu->header, inside / page_bytes, &frame) ||
+		    frame > UINT64_MAX / page_bytes)
 			memset(at, 0, piece);
 		else
-			ret = kb_memory_read(cpu->dumps->memory, frame * cpu->page_bytes + in_page, at, piece, err);
+			ret = kb_memory_read(cpu->dumps->memory, frame * page_bytes + in_page, at, piece, err);
 		if (ret < 0)
 			return ret;
 		cpu->incomplete |= !ret;
@@ -133,7 +150,7 @@ static int read_map(void *pages, uint64_t offset, void *to, size_t bytes, struct
 int kb_dumped_open(struct kb_dumped_cpu *cpu, const char *name, struct kb_barman **out, struct kb_error *err)
 {
 	struct kb_source source;
-	int ret = kb_source_open_pages(&source, name, cpu->map_bytes, read_map, cpu, err);
+	int ret = kb_source_open_pages(&source, name, sizes_of(cpu)->map_bytes, read_map, cpu, err);
 
 	*out = NULL;
 	return ret ? ret : kb_barman_open_source(out, &source, err);
@@ -144,28 +161,28 @@ int kb_dumped_open(struct kb_dumped_cpu *cpu, const char *name, struct kb_barman
 /* What the tail behind the ring says, if there is one. */
 static int read_tail(struct kb_dumped_cpu *cpu, bool swap, struct kb_error *err)
 {
-	const uint64_t room = cpu->map_bytes - cpu->header_bytes, ring = sizeof(struct bm_datastore_header_data);
+	const uint64_t header = sizes_of(cpu)->header_bytes, room = sizes_of(cpu)->map_bytes - header;
+	const uint64_t ring = sizeof(struct bm_datastore_header_data);
 	struct kbarman_map_tail tail;
 	uint64_t length;
 	int ret;
 
-	ret = read_map(cpu, cpu->header_bytes, &length, sizeof(length), err);
+	ret = read_map(cpu, header, &length, sizeof(length), err);
 	length = kb_load64(&length, swap);
 	if (ret || length > room || room - length < ring + sizeof(tail))
 		return ret;
-	ret = read_map(cpu, cpu->header_bytes + ring + length, &tail, sizeof(tail), err);
+	ret = read_map(cpu, header + ring + length, &tail, sizeof(tail), err);
 	if (ret || kb_load32(&tail.size, swap) < KBARMAN_MAP_TAIL_SIZE_VER0)
 		return ret;
 	cpu->session = kb_load64(&tail.session, swap);
-	cpu->recording = kb_load64(&tail.recording, swap);
 	cpu->running = kb_load32(&tail.state, swap) & KBARMAN_STATE_RUNNING;
 	return 0;
 }
 
 static int by_place(const void *left, const void *right)
 {
-	const struct kbarman_beacon *a = &((const struct kb_beacon *)left)->its;
-	const struct kbarman_beacon *b = &((const struct kb_beacon *)right)->its;
+	const struct kbarman_beacon *a = ((const struct kb_beacon *)left)->its;
+	const struct kbarman_beacon *b = ((const struct kb_beacon *)right)->its;
 	const uint64_t of_a[] = { a->capture, a->part, a->first }, of_b[] = { b->capture, b->part, b->first };
 
 	for (size_t i = 0; i < ARRAY_SIZE(of_a); i++) {
@@ -185,11 +202,11 @@ static int by_session(const void *left, const void *right)
 /* Where the beacons end that are of the capture and, if @part, of the part of beacons[@from]. */
 static uint32_t end_of(const struct kb_dumps *dumps, uint32_t from, bool part)
 {
-	const struct kbarman_beacon *first = &dumps->beacons[from].its;
+	const struct kbarman_beacon *first = dumps->beacons[from].its;
 	uint32_t to = from;
 
-	while (to < dumps->nr_beacons && dumps->beacons[to].its.capture == first->capture &&
-	       (!part || dumps->beacons[to].its.part == first->part))
+	while (to < dumps->nr_beacons && dumps->beacons[to].its->capture == first->capture &&
+	       (!part || dumps->beacons[to].its->part == first->part))
 		to++;
 	return to;
 }
@@ -197,42 +214,44 @@ static uint32_t end_of(const struct kb_dumps *dumps, uint32_t from, bool part)
 /* The capture whose beacons are [@from, @to). */
 static int add_capture(struct kb_dumps *dumps, uint32_t from, uint32_t to, struct kb_error *err)
 {
-	struct kb_dumped *capture = &dumps->captures[dumps->nr_captures];
-	const struct kb_beacon *first = &dumps->beacons[from];
 	struct kb_beacon_range header = { from, from };
+	struct kb_dumped *capture;
 	uint32_t end;
 	int ret = 0;
 
+	if (dumps->beacons[from].its->part == KBARMAN_BEACON_HEADER)
+		header.to = from = end_of(dumps, from, true);
+	if (from == to)		/* a header alone has no record */
+		return 0;
+	if (!KB_ARRAY_ROOM(dumps->captures, dumps->max_captures, dumps->nr_captures + 1))
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	capture = &dumps->captures[dumps->nr_captures];
 	*capture = (struct kb_dumped) { .cpus = calloc(to - from, sizeof(*capture->cpus)) };
 	if (!capture->cpus)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	dumps->nr_captures++;
 	for (; from < to && !ret; from = end) {
-		const struct kbarman_beacon *its = &dumps->beacons[from].its;
-		struct kb_dumped_cpu *cpu = &capture->cpus[capture->nr_cpus];
+		struct kb_dumped_cpu *cpu = &capture->cpus[capture->nr_cpus++];
 
 		end = end_of(dumps, from, true);
-		if (its->part == KBARMAN_BEACON_HEADER) {
-			header = (struct kb_beacon_range) { from, end };
-			continue;
-		}
 		*cpu = (struct kb_dumped_cpu) {
-			.cpu = (uint32_t)(its->part - KBARMAN_BEACON_RING(0)),
-			.header_bytes = first->its.header_bytes,
-			.map_bytes = first->its.map_bytes,
-			.page_bytes = first->its.page_bytes,
+			.cpu = (uint32_t)(dumps->beacons[from].its->part - KBARMAN_BEACON_RING(0)),
 			.header = header,
 			.ring = { from, end },
 			.dumps = dumps,
 		};
-		ret = read_tail(cpu, first->swap, err);
+		ret = read_tail(cpu, dumps->beacons[from].swap, err);
 		if (!capture->session)
 			capture->session = cpu->session;
-		capture->nr_cpus++;
 	}
-	if (!capture->nr_cpus)		/* a header alone has no record */
-		free(dumps->captures[--dumps->nr_captures].cpus);
 	return ret;
+}
+
+/* Two of one capture have the same sizes. */
+static bool agree(const struct kb_beacon *a, const struct kb_beacon *b)
+{
+	return a->its->header_bytes == b->its->header_bytes && a->its->map_bytes == b->its->map_bytes &&
+	       a->its->page_bytes == b->its->page_bytes && a->swap == b->swap;
 }
 
 /* Of each beacon one, and none that contradicts the first one of its capture. */
@@ -243,13 +262,10 @@ static void keep_those_that_agree(struct kb_dumps *dumps)
 	for (uint32_t i = 0; i < dumps->nr_beacons; i++) {
 		struct kb_beacon *beacon = &dumps->beacons[i];
 
-		if (beacon->its.capture != first->its.capture)
+		if (kept > first && beacon->its->capture != first->its->capture)
 			first = kept;
-		if (first < kept &&
-		    (!by_place(beacon, kept - 1) || beacon->its.header_bytes != first->its.header_bytes ||
-		     beacon->its.map_bytes != first->its.map_bytes ||
-		     beacon->its.page_bytes != first->its.page_bytes || beacon->swap != first->swap))
-			free(beacon->frames);
+		if (kept > first && (!by_place(beacon, kept - 1) || !agree(beacon, first)))
+			free(beacon->its);
 		else
 			*kept++ = *beacon;
 	}
@@ -258,23 +274,18 @@ static void keep_those_that_agree(struct kb_dumps *dumps)
 
 static int find_captures(struct kb_dumps *dumps, struct kb_error *err)
 {
-	uint32_t count = 0, to;
+	uint32_t to;
 	int ret = 0;
 
-	if (!dumps->nr_beacons)
-		return 0;
-	qsort(dumps->beacons, dumps->nr_beacons, sizeof(*dumps->beacons), by_place);
+	if (dumps->nr_beacons)
+		qsort(dumps->beacons, dumps->nr_beacons, sizeof(*dumps->beacons), by_place);
 	keep_those_that_agree(dumps);
-	for (uint32_t from = 0; from < dumps->nr_beacons; from = end_of(dumps, from, false))
-		count++;
-	dumps->captures = calloc(count, sizeof(*dumps->captures));
-	if (!dumps->captures)
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	for (uint32_t from = 0; from < dumps->nr_beacons && !ret; from = to) {
 		to = end_of(dumps, from, false);
 		ret = add_capture(dumps, from, to, err);
 	}
-	qsort(dumps->captures, dumps->nr_captures, sizeof(*dumps->captures), by_session);
+	if (dumps->nr_captures)
+		qsort(dumps->captures, dumps->nr_captures, sizeof(*dumps->captures), by_session);
 	return ret;
 }
 
@@ -299,7 +310,7 @@ static int find_beacons(struct kb_dumps *dumps, struct kb_error *err)
 			return ret;
 		ret = read_beacon(dumps, physical, err);
 		dumps->damaged += !ret;
-		physical += PAGE_MIN;
+		physical += KB_MEMORY_PAGE;
 	} while (ret >= 0 && physical);
 	return ret < 0 ? ret : 0;
 }
@@ -331,7 +342,7 @@ void kb_dumps_free(struct kb_dumps *dumps)
 	for (uint32_t i = 0; i < dumps->nr_captures; i++)
 		free(dumps->captures[i].cpus);
 	for (uint32_t i = 0; i < dumps->nr_beacons; i++)
-		free(dumps->beacons[i].frames);
+		free(dumps->beacons[i].its);
 	free(dumps->captures);
 	free(dumps->beacons);
 	kb_memory_close(dumps->memory);

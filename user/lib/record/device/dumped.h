@@ -12,14 +12,13 @@
 #include <kbarman/barman.h>
 #include <kbarman/error.h>
 
-struct kb_memory;
+#include "format/memory/memory.h"
 
 /* The map of a CPU. */
 struct kb_dumped_cpu {
 	uint32_t cpu;
 	bool running;			/* when the machine stopped */
-	uint64_t session, recording;	/* as in struct kbarman_map_tail */
-	uint64_t header_bytes, map_bytes, page_bytes;
+	uint64_t session;		/* as in struct kbarman_map_tail */
 	struct kb_beacon_range {	/* internal: the beacons of its two parts */
 		uint32_t from, to;
 	} header, ring;
@@ -35,7 +34,7 @@ struct kb_dumped {
 };
 
 struct kb_dumps {
-	uint32_t nr_captures;
+	uint32_t nr_captures, max_captures;
 	struct kb_dumped *captures;	/* by session */
 	uint64_t damaged;		/* pages that begin as a beacon does and are none */
 	struct kb_memory *memory;	/* internal, as those below */
@@ -53,7 +52,7 @@ bool kb_dumps_is(const char *path);
  * Find all captures in the memory that @path has: raw from the physical address @base on, KB_DUMPS_NO_BASE: of a form
  * that says where its bytes were (format/memory/). Returns 0 or a negative errno; none is no error.
  */
-#define KB_DUMPS_NO_BASE	UINT64_MAX
+#define KB_DUMPS_NO_BASE	KB_MEMORY_NO_BASE
 
 int kb_dumps_find(struct kb_dumps **out, const char *path, uint64_t base, struct kb_error *err);
 void kb_dumps_free(struct kb_dumps *dumps);	/* NULL is allowed */
