@@ -135,16 +135,7 @@ static char *default_output(const char *file)
 	else if (asprintf(&name, "%s.recovered", file) < 0)
 		/* cppcheck-suppress memleak ; asprintf() that fails has allocated nothing */
 		name = NULL;
-	if (!name) {
-		cli_fail("out of memory");
-		return NULL;
-	}
-	if (access(name, F_OK) == 0) {
-		cli_fail("%s exists already: give another name with -o OUT", name);
-		free(name);
-		return NULL;
-	}
-	return name;
+	return cli_output_new(name);
 }
 
 static bool same_file(const char *a, const char *b)

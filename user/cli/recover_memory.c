@@ -78,9 +78,8 @@ static int recover_capture(struct kb_dumped *dumped, const char *output)
 {
 	uint64_t records = 0;
 	struct maps maps;
-	int status;
+	int status = CLI_IMPOSSIBLE;
 
-	status = CLI_IMPOSSIBLE;
 	if (open_maps(&maps, dumped))
 		status = merged_write(maps.captures, maps.count, output, &records);
 	if (!status) {
@@ -103,20 +102,6 @@ static char *output_of(const char *file, uint64_t session)
 
 	return asprintf(&name, "%s.%" PRIu64 ".cap", strcmp(file, "/proc/vmcore") ? file : "vmcore", session) < 0 ?
 	       NULL : name;
-}
-
-/* The same, if there is no such file. NULL after a message. */
-static char *new_output_of(const char *file, uint64_t session)
-{
-	char *name = output_of(file, session);
-
-	if (!name)
-		cli_warn("out of memory");
-	if (!name || access(name, F_OK))
-		return name;
-	cli_warn("%s exists already: give another name with -o OUT", name);
-	free(name);
-	return NULL;
 }
 
 static int recover_dumps(const struct recover_memory *how, struct kb_dumps *dumps)
@@ -144,7 +129,7 @@ static int recover_dumps(const struct recover_memory *how, struct kb_dumps *dump
 
 		if (how->session && dumped->session != how->session)
 			continue;
-		if (how->output || (otherwise = new_output_of(how->file, dumped->session)))
+		if (how->output || (otherwise = cli_output_new(output_of(how->file, dumped->session))))
 			its = recover_capture(dumped, how->output ? how->output : otherwise);
 		free(otherwise);
 		of += its != CLI_IMPOSSIBLE;

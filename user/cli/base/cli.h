@@ -198,6 +198,11 @@ int cli_output_open_private(struct cli_output *out, const char *path);
 /* Flushes, checks for errors such as a full disk, renames. The same results. */
 int cli_output_commit(struct cli_output *out);
 void cli_output_abandon(struct cli_output *out);
+/*
+ * For a name that nobody has given: returns @name, malloc()ed, if there is no such file; otherwise frees it and
+ * returns NULL after a message, also for NULL: there was no memory for it.
+ */
+char *cli_output_new(char *name);
 /* Removes the file @temporary at exit and at a signal that ends the verb. False: there are too many. */
 bool cli_output_remember(char *temporary);
 /* Removes all outputs that are not committed, before an immediate end. Context: signals too. */

@@ -212,3 +212,14 @@ void cli_output_abandon(struct cli_output *out)
 	}
 	output_free(out);
 }
+
+char *cli_output_new(char *name)
+{
+	if (!name)
+		cli_warn("out of memory");
+	if (!name || access(name, F_OK))
+		return name;
+	cli_warn("%s exists already: give another name with -o OUT", name);
+	free(name);
+	return NULL;
+}
