@@ -18,12 +18,7 @@ u64 kbarman_beacon_bytes(u64 bytes)
 	return DIV_ROUND_UP_ULL(bytes / PAGE_SIZE, FRAMES) * PAGE_SIZE;
 }
 
-void *kbarman_beacon_pages(u64 bytes, int node)
-{
-	return kbarman_memory_pages(bytes + kbarman_beacon_bytes(bytes), node);
-}
-
-void kbarman_beacon_light(const struct kbarman_capture *capture, u64 part, void *memory, u64 bytes)
+static void beacon_light(const struct kbarman_capture *capture, u64 part, void *memory, u64 bytes)
 {
 	u64 pages = bytes / PAGE_SIZE, first, i;
 	struct kbarman_beacon *beacon = memory + bytes;
@@ -46,11 +41,21 @@ void kbarman_beacon_light(const struct kbarman_capture *capture, u64 part, void 
 	}
 }
 
+void *kbarman_beacon_pages(const struct kbarman_capture *capture, u64 part, u64 bytes, int node)
+{
+	void *memory = kbarman_memory_pages(bytes + kbarman_beacon_bytes(bytes), node);
+
+	if (memory)
+		beacon_light(capture, part, memory, bytes);
+	return memory;
+}
+
 void kbarman_beacon_free(void *memory, u64 bytes)
 {
+	const u64 end = bytes + kbarman_beacon_bytes(bytes);
 	u64 at;
 
-	for (at = 0; memory && at < kbarman_beacon_bytes(bytes); at += PAGE_SIZE)
-		WRITE_ONCE(((struct kbarman_beacon *)(memory + bytes + at))->magic, 0);
+	for (at = bytes; memory && at < end; at += PAGE_SIZE)
+		WRITE_ONCE(((struct kbarman_beacon *)(memory + at))->magic, 0);
 	kbarman_memory_free(memory);
 }

@@ -13,14 +13,11 @@ struct kbarman_capture;
 /* What the beacons of a part of @bytes, whole pages, need: whole pages as well. */
 u64 kbarman_beacon_bytes(u64 bytes);
 
-/* As kbarman_memory_pages(), with room for beacons behind @bytes. */
-void *kbarman_beacon_pages(u64 bytes, int node);
-
 /*
- * Write the beacons of @part (KBARMAN_BEACON_*), which is @bytes at @memory of kbarman_beacon_pages(); put them out,
- * and free @memory, or NULL. Context: task.
+ * As kbarman_memory_pages() and kbarman_memory_free(), of the memory of @part (KBARMAN_BEACON_*) of @capture, which
+ * has its layout and its beacons' number: with beacons behind @bytes, as long as it is there. Context: task.
  */
-void kbarman_beacon_light(const struct kbarman_capture *capture, u64 part, void *memory, u64 bytes);
-void kbarman_beacon_free(void *memory, u64 bytes);
+void *kbarman_beacon_pages(const struct kbarman_capture *capture, u64 part, u64 bytes, int node);
+void kbarman_beacon_free(void *memory, u64 bytes);	/* NULL is allowed */
 
 #endif /* KBARMAN_BEACON_H */

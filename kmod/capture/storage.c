@@ -117,7 +117,8 @@ struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layo
 	raw_spin_lock_init(&capture->lock);
 	capture->layout = *layout;
 	get_random_bytes(&capture->beacon, sizeof(capture->beacon));
-	capture->header = kbarman_beacon_pages(layout->header_bytes, NUMA_NO_NODE);
+	capture->header = kbarman_beacon_pages(capture, KBARMAN_BEACON_HEADER, layout->header_bytes,
+					       NUMA_NO_NODE);
 	capture->rings = kcalloc(layout->max_cores, sizeof(*capture->rings),
 				 GFP_KERNEL_ACCOUNT);
 	capture->lives = kbarman_memory_pages(array_size(layout->max_tasks, sizeof(*capture->lives)),
@@ -131,11 +132,8 @@ struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layo
 	    kbarman_rows_create(&capture->maps, layout->max_maps, false) &&
 	    kbarman_rows_create(&capture->charts, layout->max_series, true) &&
 	    kbarman_rows_create(&capture->series, layout->max_series, true) &&
-	    (!reuse || kbarman_collect_create(capture))) {
-		kbarman_beacon_light(capture, KBARMAN_BEACON_HEADER, capture->header,
-				     layout->header_bytes);
+	    (!reuse || kbarman_collect_create(capture)))
 		return capture;
-	}
 	kbarman_capture_put(capture);
 	return ERR_PTR(-ENOMEM);
 }
@@ -145,14 +143,19 @@ void kbarman_capture_get(struct kbarman_capture *capture)
 	kref_get(&capture->ref);
 }
 
+/* Of the memory of one ring, with what precedes and follows it. */
+static size_t capture_ring_bytes(const struct kbarman_capture *capture)
+{
+	return capture->layout.map_bytes - capture->layout.header_bytes;
+}
+
 static void capture_free(struct kref *ref)
 {
 	struct kbarman_capture *capture = container_of(ref, struct kbarman_capture, ref);
 	u32 cpu;
 
 	for (cpu = 0; capture->rings && cpu < capture->layout.max_cores; cpu++)
-		kbarman_beacon_free(capture->rings[cpu],
-				    capture->layout.map_bytes - capture->layout.header_bytes);
+		kbarman_beacon_free(capture->rings[cpu], capture_ring_bytes(capture));
 	kbarman_collect_free(capture);
 	kbarman_rows_free(&capture->series);
 	kbarman_rows_free(&capture->charts);
@@ -176,7 +179,7 @@ void kbarman_capture_put(struct kbarman_capture *capture)
 
 int kbarman_capture_add_ring(struct kbarman_capture *capture, int cpu)
 {
-	const size_t bytes = capture->layout.map_bytes - capture->layout.header_bytes;
+	const size_t bytes = capture_ring_bytes(capture);
 	const u64 charge = bytes + kbarman_beacon_bytes(bytes);
 	void *ring;
 	int error;
@@ -186,12 +189,11 @@ int kbarman_capture_add_ring(struct kbarman_capture *capture, int cpu)
 	error = kbarman_capture_charge(capture, charge);
 	if (error)
 		return error;
-	ring = kbarman_beacon_pages(bytes, cpu_to_node(cpu));
+	ring = kbarman_beacon_pages(capture, KBARMAN_BEACON_RING(cpu), bytes, cpu_to_node(cpu));
 	if (!ring) {
 		kbarman_capture_refund(capture, charge);
 		return -ENOMEM;
 	}
-	kbarman_beacon_light(capture, KBARMAN_BEACON_RING(cpu), ring, bytes);
 	/*
 	 * Pairs with the acquire in kbarman_capture_page(): a page fault may read the pointer at
 	 * any time.
