@@ -122,6 +122,7 @@ static void sched_switch_chain(void *data, bool preempt, struct task_struct *pre
 {
 	struct kbarman_cpu *here = kbarman_here(data);
 	struct kbarman_ring *ring = kbarman_ring_of(here);
+	const enum bm_task_switch_reason reason = sched_reason(preempt, prev_state);
 	struct kbarman_callchain *chain;
 	struct kbarman_object object;
 	bool has_object;
@@ -135,12 +136,10 @@ static void sched_switch_chain(void *data, bool preempt, struct task_struct *pre
 		return;
 	}
 	has_object = here->session->config.flags & KBARMAN_CONFIGURE_OBJECTS &&
-		     sched_reason(preempt, prev_state) == BM_TASK_SWITCH_BLOCKED &&
-		     kbarman_has_object(prev_state);
+		     reason == BM_TASK_SWITCH_BLOCKED && kbarman_has_object(prev_state);
 	if (has_object)
 		object = kbarman_object_here(here->session);
-	kbarman_record_switch_chain(ring, next->pid, sched_reason(preempt, prev_state),
-				    sched_told_state(prev_state), &chain->head,
+	kbarman_record_switch_chain(ring, next->pid, reason, sched_told_state(prev_state), &chain->head,
 				    kbarman_callchain_bytes(chain), has_object ? &object : NULL);
 	kbarman_callchain_put(here, chain);
 }
