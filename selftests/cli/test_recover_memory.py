@@ -21,13 +21,16 @@ RUNNING = 2
 SWITCH = 3
 
 
-def beacon(order, capture, header_bytes, map_bytes, part, first, frames):
-    words = struct.pack(f"{order}7Q{len(frames)}Q", capture, PAGE, header_bytes, map_bytes, part, first,
-                        len(frames), *frames)
+def sealed(order, words):
+    """A beacon with these @words behind its sum."""
     total = MAGIC
-    for word, in struct.iter_unpack(f"{order}Q", words):
+    for word in words:
         total = ((total ^ word) * 0x100000001b3) % (1 << 64)
-    return struct.pack(f"{order}QQ", MAGIC, total) + words
+    return struct.pack(f"{order}{2 + len(words)}Q", MAGIC, total, *words)
+
+
+def beacon(order, capture, header_bytes, map_bytes, part, first, frames):
+    return sealed(order, [capture, PAGE, header_bytes, map_bytes, part, first, len(frames), *frames])
 
 
 class Memory:
@@ -203,11 +206,7 @@ def what_beacons_say_of_memory_may_be_anything(tmp):
                 words[which] = chance.choice([0, 1, words[which] + 1, words[which] << 1, 1 << 40, (1 << 64) - 1,
                                               chance.getrandbits(64)]) % (1 << 64)
             frames = [chance.choice([frame, 0, (1 << 64) - 1, chance.getrandbits(40)]) for frame in frames]
-            said = struct.pack(f"<7Q{len(frames)}Q", *words[2:], *frames)
-            total = MAGIC
-            for word, in struct.iter_unpack("<Q", said):
-                total = ((total ^ word) * 0x100000001b3) % (1 << 64)
-            memory.pages[number] = (struct.pack("<QQ", MAGIC, total) + said).ljust(PAGE, b"\0")
+            memory.pages[number] = sealed("<", words[2:] + frames).ljust(PAGE, b"\0")
         done = recover(tmp, memory, "-o", "out.cap")
         assert done.returncode in (0, 1, 2), done
 
