@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tap
-from latency_capture import IRQ, NET_RX, TASK, TIMER, SOFTIRQ, Late
+from latency_capture import IPI_TIMER, IRQ, NET_RX, TASK, TIMER, SOFTIRQ, Late
 
 MS = 1_000_000
 FIRST, SECOND, THIRD, HOG = 7, 8, 9, 10
@@ -253,6 +253,30 @@ def a_device_is_known_by_its_interrupt(tmp):
                      re.M), text
     assert re.search(r"^ +20\.000000 +10\.000000  first \(7\) woken, waited for its CPU behind hog "
                      r"\(10\)$", text, re.M), text
+
+
+def who_ran_most_of_a_long_wait_is_named_whatever_ran_at_its_end(tmp):
+    """Hog has the CPU for most of the time, but the last of the many pieces are those of a slow interrupt; in the
+    second wait, those of another task."""
+    capture = new(cores=1)
+    capture.switch(0, 0, FIRST)
+    capture.switch(0, 10 * MS, HOG)
+    for at in range(350, 450):
+        capture.ipi(0, at * MS, at * MS + MS * 9 // 10, IPI_TIMER, task=HOG)
+    capture.switch(0, 450 * MS, FIRST)
+    for at in range(450, 550):                  # short runs: for these waits, little is to be looked at
+        capture.switch(0, at * MS + MS // 4, SECOND)
+        capture.switch(0, at * MS + MS // 2, FIRST)
+    capture.switch(0, 600 * MS, HOG)
+    capture.switch(0, 900 * MS, SECOND)
+    for at in range(900, 1000):
+        capture.irq(0, at * MS, at * MS + 1000, 40, task=SECOND)
+    capture.switch(0, 1000 * MS, FIRST)
+    capture.switch(0, 1010 * MS, 0, blocked=True, state=16)
+    save(capture, tmp)
+    _, links = path(tmp, "first")
+    assert [link for link in links if link[3] - link[2] > 99 and link[0] != "run"] == [
+        ("preempted", "first", 10, 450, "hog"), ("preempted", "first", 600, 1000, "hog")], links
 
 
 def a_workqueue_leads_to_its_worker_and_on_to_who_asked(tmp):

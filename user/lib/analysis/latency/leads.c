@@ -14,7 +14,12 @@
 
 #define LINKS_MAX	200000U
 #define STAYING_MAX	1000000U	/* the same if tasks stay: then each keeps its own */
-#define PIECES		64U	/* looked at, to say who ran while a task waited for its CPU */
+/*
+ * To say who ran while a task waited for its CPU, so many pieces are looked at on average, and more of them for
+ * a long wait behind short ones.
+ */
+#define PIECES_MEAN	64U
+#define PIECES_STOCK	4096U
 #define RAN_MAX		16U	/* different ones of these */
 
 /* ---- chains of tasks ---- */
@@ -68,8 +73,9 @@ static int add_run(struct kb_leads *leads, struct kb_lead *task, const struct kb
 }
 
 struct ran {
+	enum kb_part part;	/* what is of another one is not counted */
 	struct kb_latency_piece pieces[RAN_MAX];
-	uint32_t nr;
+	uint32_t nr, looked;
 };
 
 static bool take_piece(void *context, const struct kb_origin *what, uint64_t ns)
@@ -77,6 +83,9 @@ static bool take_piece(void *context, const struct kb_origin *what, uint64_t ns)
 	struct ran *ran = context;
 	uint32_t i;
 
+	ran->looked++;
+	if (kb_history_part(what->kind) != ran->part)
+		return true;
 	for (i = 0; i < ran->nr; i++)
 		if (kb_origin_key(&ran->pieces[i].what) == kb_origin_key(what))
 			break;
@@ -88,17 +97,30 @@ static bool take_piece(void *context, const struct kb_origin *what, uint64_t ns)
 	return true;
 }
 
-/* What ran most on this CPU while @task waited for it. */
-static struct kb_origin most_ran(const struct kb_leads *leads, const struct kb_lead *task,
-				 const struct kb_walk *walk)
+/* Tasks, softirqs or interrupts: what had most of that time. */
+static enum kb_part most_of(const uint64_t parts[KB_PARTS])
+{
+	enum kb_part most = KB_PART_TASK;
+
+	if (parts[KB_PART_SOFTIRQ] > parts[most])
+		most = KB_PART_SOFTIRQ;
+	return parts[KB_PART_IRQ] > parts[most] ? KB_PART_IRQ : most;
+}
+
+/* What ran most on this CPU while @task waited for it. @parts: what the CPU did in that time. */
+static struct kb_origin most_ran(struct kb_leads *leads, const struct kb_lead *task, const struct kb_walk *walk,
+				 const uint64_t parts[KB_PARTS])
 {
 	struct kb_origin most = { .kind = KB_TILE_UNKNOWN };
-	struct ran ran = { .nr = 0 };
+	struct ran ran = { .part = most_of(parts) };
 	uint64_t ns = 0;
 	uint32_t i;
 
-	kb_history_look(leads->history, walk->event.core, task->since, walk->ns, PIECES, take_piece,
-			&ran);
+	leads->stock += PIECES_MEAN;
+	if (leads->stock > PIECES_STOCK)
+		leads->stock = PIECES_STOCK;
+	kb_history_look(leads->history, walk->event.core, task->since, walk->ns, leads->stock, take_piece, &ran);
+	leads->stock -= ran.looked;
 	for (i = 0; i < ran.nr; i++) {
 		if (ran.pieces[i].ns <= ns)
 			continue;
@@ -131,33 +153,39 @@ static int leaves(struct kb_leads *leads, const struct kb_walk *walk)
 
 /*
  * Whether @task, which was preempted, was in no queue of a CPU: the one that it left went idle instead of it, or did
- * little else until it ran there again.
+ * little else until it ran there again. @parts: what the CPU on which it runs again did meanwhile.
  */
-static bool was_throttled(const struct kb_leads *leads, const struct kb_lead *task, const struct kb_walk *walk)
+static bool was_throttled(const struct kb_lead *task, const struct kb_walk *walk, const uint64_t parts[KB_PARTS])
 {
-	uint64_t parts[KB_PARTS] = { 0 };
-
 	if (task->idled || task->core != walk->event.core || walk->ns <= task->since)
 		return task->idled;
-	kb_history_split(leads->history, task->core, task->since, walk->ns, parts);
 	return parts[KB_PART_AWAKE] + parts[KB_PART_HALT] > ((uint64_t)walk->ns - (uint64_t)task->since) / 2;
+}
+
+/* @task waited for the CPU on which it runs now. */
+static int waited_for_cpu(struct kb_leads *leads, struct kb_lead *task, const struct kb_walk *walk)
+{
+	bool preempted = task->state == KB_LEAD_PREEMPTED;
+	uint64_t parts[KB_PARTS] = { 0 };
+	struct kb_origin ran;
+
+	if (walk->ns > task->since)
+		kb_history_split(leads->history, walk->event.core, task->since, walk->ns, parts);
+	if (preempted && was_throttled(task, walk, parts))
+		return add_link(leads, task, walk, KB_LINK_THROTTLED, NULL);
+	ran = most_ran(leads, task, walk, parts);
+	return add_link(leads, task, walk, preempted ? KB_LINK_PREEMPTED : KB_LINK_QUEUE, &ran);
 }
 
 static int runs(struct kb_leads *leads, const struct kb_walk *walk)
 {
 	struct kb_lead *task = get_task(leads, walk->event.task_id, walk->ns);
-	struct kb_origin ran;
 	int ret = 0;
 
 	if (!task)
 		return -ENOMEM;
-	ran = most_ran(leads, task, walk);
-	if (task->state == KB_LEAD_PREEMPTED && was_throttled(leads, task, walk))
-		ret = add_link(leads, task, walk, KB_LINK_THROTTLED, NULL);
-	else if (task->state == KB_LEAD_PREEMPTED)
-		ret = add_link(leads, task, walk, KB_LINK_PREEMPTED, &ran);
-	else if (task->state == KB_LEAD_WOKEN || task->woken_early)
-		ret = add_link(leads, task, walk, KB_LINK_QUEUE, &ran);
+	if (task->state == KB_LEAD_PREEMPTED || task->state == KB_LEAD_WOKEN || task->woken_early)
+		ret = waited_for_cpu(leads, task, walk);
 	else if (task->state == KB_LEAD_BLOCKED || task->state == KB_LEAD_DEAD)
 		ret = add_link(leads, task, walk, KB_LINK_UNKNOWN, NULL);
 	task->state = KB_LEAD_RUNS;

@@ -51,6 +51,7 @@ struct kb_leads {
 	const struct kb_names *names;
 	struct kb_tiles *tiles;
 	struct kb_history *history;
+	uint32_t stock;		/* pieces of it that may be looked at */
 	struct kb_gaps gaps;
 	struct kb_chains chains;
 	struct kb_table tasks;	/* struct kb_lead */
