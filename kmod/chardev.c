@@ -82,6 +82,7 @@ union argument {
 	struct kbarman_choose choose;
 	struct kbarman_adopt adopt;
 	struct kbarman_turn turn;
+	struct kbarman_former former;
 };
 
 /* On whose descriptor a call is made. */
@@ -296,6 +297,11 @@ static long call_adopt(const struct caller *caller, union argument *argument)
 					argument->adopt.session);
 }
 
+static long call_former(const struct caller *caller, union argument *argument)
+{
+	return kbarman_chardev_former(caller->file, &argument->former);
+}
+
 static long call_mark_series(const struct caller *caller, union argument *argument)
 {
 	if (memchr_inv(argument->mark_series.reserved, 0, sizeof(argument->mark_series.reserved)))
@@ -320,6 +326,7 @@ static const struct call calls[] = {
 	CALL(CHOOSE, choose, false),
 	CALL(ADOPT, adopt, false),
 	CALL(TURN, turn, true),
+	CALL(FORMER, former, false),
 };
 
 /* The call of that type, number and direction, whatever its struct's size is, or NULL. */

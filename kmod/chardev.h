@@ -9,6 +9,7 @@
 #include <linux/uaccess.h>
 
 struct file;
+struct kbarman_former;
 struct kbarman_wanted;
 struct vm_area_struct;
 
@@ -20,6 +21,9 @@ void kbarman_chardev_exit(void);
  * bad_offset, bad_index and bad_member if it is refused.
  */
 int kbarman_chardev_configure(struct file *file, struct kbarman_wanted *wanted);
+
+/* KBARMAN_FORMER on @file. 0 or a negative errno. */
+int kbarman_chardev_former(struct file *file, struct kbarman_former *former);
 
 /* A map of what the descriptor's session has recorded. */
 int kbarman_chardev_mmap(struct file *file, struct vm_area_struct *vma);

@@ -54,16 +54,20 @@ static vm_fault_t vma_fault(struct vm_fault *fault)
 {
 	struct kbarman_capture *capture = fault->vma->vm_file->private_data;
 	u64 start = (u64)fault->vma->vm_pgoff << PAGE_SHIFT;
-	struct page *page;
+	unsigned long frame;
+	void *memory;
 
 	if (fault->flags & (FAULT_FLAG_WRITE | FAULT_FLAG_MKWRITE))
 		return VM_FAULT_SIGBUS;
-	page = kbarman_capture_page(capture, div64_u64(start, capture->layout.map_bytes),
+	memory = kbarman_capture_at(capture, div64_u64(start, capture->layout.map_bytes),
 				    fault->address - fault->vma->vm_start);
-	if (!page)
+	if (!memory)
 		return VM_FAULT_SIGBUS;
-	get_page(page);
-	fault->page = page;
+	frame = kbarman_capture_frame(capture, memory);
+	if (capture->half)	/* Linux has no struct page of it */
+		return vmf_insert_pfn(fault->vma, fault->address, frame);
+	fault->page = pfn_to_page(frame);
+	get_page(fault->page);
 	return 0;
 }
 
@@ -121,7 +125,7 @@ int kbarman_chardev_mmap(struct file *file, struct vm_area_struct *vma)
 	kbarman_vma_set_file(vma, shown);
 	fput(shown);
 	kbarman_vm_flags_clear(vma, VM_MAYWRITE | VM_MAYEXEC);
-	kbarman_vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
+	kbarman_vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP | (capture->half ? VM_PFNMAP : 0));
 	vma->vm_ops = &kbarman_vm_operations;
 	return 0;
 

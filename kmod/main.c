@@ -2,6 +2,8 @@
 /* Init and exit of the module. */
 #include <linux/module.h>
 
+#include "capture/ends.h"
+#include "capture/reserved.h"
 #include "chardev.h"
 #include "marks/marks.h"
 #include "pmu/cpu.h"
@@ -19,6 +21,12 @@ static int __init kbarman_init(void)
 	kbarman_clock_init();
 	kbarman_cpu_pmu_find();
 
+	error = kbarman_reserved_init();
+	if (error)
+		goto err_reserved;
+	error = kbarman_ends_init();
+	if (error)
+		goto err_ends;
 	error = kbarman_marks_init();
 	if (error)
 		goto err_marker;
@@ -51,6 +59,10 @@ err_cpus:
 err_sources:
 	kbarman_marks_exit();
 err_marker:
+	kbarman_ends_exit();
+err_ends:
+	kbarman_reserved_exit();
+err_reserved:
 	return error;
 }
 
@@ -62,6 +74,8 @@ static void __exit kbarman_exit(void)
 	kbarman_cpus_exit();
 	kbarman_sources_exit();
 	kbarman_marks_exit();
+	kbarman_ends_exit();
+	kbarman_reserved_exit();
 }
 
 module_init(kbarman_init);

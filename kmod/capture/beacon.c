@@ -3,11 +3,11 @@
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
-#include <linux/vmalloc.h>
 
 #include "capture/beacon.h"
 #include "capture/capture.h"
 #include "capture/memory.h"
+#include "capture/reserved.h"
 #include "uapi/beacon.h"
 
 /* Of one beacon. */
@@ -34,7 +34,7 @@ static void beacon_light(const struct kbarman_capture *capture, u64 part, void *
 			.count = min_t(u64, pages - first, FRAMES),
 		};
 		for (i = 0; i < beacon->count; i++)
-			beacon->frames[i] = vmalloc_to_pfn(memory + (first + i) * PAGE_SIZE);
+			beacon->frames[i] = kbarman_capture_frame(capture, memory + (first + i) * PAGE_SIZE);
 		beacon->sum = kbarman_beacon_sum(beacon);
 		/* Only a whole beacon is one. */
 		smp_store_release(&beacon->magic, KBARMAN_BEACON_MAGIC);
@@ -43,19 +43,21 @@ static void beacon_light(const struct kbarman_capture *capture, u64 part, void *
 
 void *kbarman_beacon_pages(const struct kbarman_capture *capture, u64 part, u64 bytes, int node)
 {
-	void *memory = kbarman_memory_pages(bytes + kbarman_beacon_bytes(bytes), node);
+	const u64 all = bytes + kbarman_beacon_bytes(bytes);
+	void *memory = capture->half ? kbarman_half_pages(capture->half, all) : kbarman_memory_pages(all, node);
 
 	if (memory)
 		beacon_light(capture, part, memory, bytes);
 	return memory;
 }
 
-void kbarman_beacon_free(void *memory, u64 bytes)
+void kbarman_beacon_free(const struct kbarman_capture *capture, void *memory, u64 bytes)
 {
 	const u64 end = bytes + kbarman_beacon_bytes(bytes);
 	u64 at;
 
 	for (at = bytes; memory && at < end; at += PAGE_SIZE)
 		WRITE_ONCE(((struct kbarman_beacon *)(memory + at))->magic, 0);
-	kbarman_memory_free(memory);
+	if (!capture->half)
+		kbarman_memory_free(memory);
 }

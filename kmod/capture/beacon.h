@@ -14,10 +14,11 @@ struct kbarman_capture;
 u64 kbarman_beacon_bytes(u64 bytes);
 
 /*
- * As kbarman_memory_pages() and kbarman_memory_free(), of the memory of @part (KBARMAN_BEACON_*) of @capture, which
+ * As kbarman_memory_pages() and kbarman_memory_free(), or of its half, of the memory of @part (KBARMAN_BEACON_*) of @capture, which
  * has its layout and its beacons' number: with beacons behind @bytes, as long as it is there. Context: task.
  */
 void *kbarman_beacon_pages(const struct kbarman_capture *capture, u64 part, u64 bytes, int node);
-void kbarman_beacon_free(void *memory, u64 bytes);	/* NULL is allowed */
+/* @memory: NULL is allowed. */
+void kbarman_beacon_free(const struct kbarman_capture *capture, void *memory, u64 bytes);
 
 #endif /* KBARMAN_BEACON_H */

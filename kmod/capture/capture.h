@@ -13,9 +13,11 @@
 #define KBARMAN_CAPTURE_H
 
 #include <linux/kref.h>
+#include <linux/mm.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
+#include "capture/reserved.h"
 #include "capture/shares.h"
 #include "capture/string_table.h"
 #include "uapi/barman_v2.h"
@@ -29,6 +31,7 @@ struct kbarman_layout {
 				 * KBARMAN_SERIES_COUNT */
 	u32 max_strings;	/* bytes of strings. In: the minimum; out: fills up the header's last page */
 	unsigned long ring_bytes;	/* a power of two */
+	bool reserved;		/* header and rings are in memory that survives a reset: reserved.h */
 	/* Out: offsets from the start of the header, and sizes. */
 	size_t facts;		/* offset of struct bm_kbarman_tasks, behind the strings */
 	size_t pmus;
@@ -74,6 +77,7 @@ struct kbarman_capture {
 	u64 bytes;		/* memory of all of it, which is charged to `user`: memory.h.
 				 * Under the session's lock */
 	u32 user;		/* number of the user who configured. Constant */
+	struct kbarman_half *half;	/* in which header and rings are; NULL: in Linux's memory. Constant */
 	u64 beacon;		/* what its beacons have in common: uapi/beacon.h. Constant */
 	u64 watermark;		/* for poll(). Constant: as above */
 	void **rings;		/* [max_cores]: map_bytes - header_bytes long, or NULL. Each pointer
@@ -120,6 +124,12 @@ static inline struct bm_protocol_header_mmap_layout *
 kbarman_map_row(struct kbarman_capture *capture, u32 row)
 {
 	return (struct bm_protocol_header_mmap_layout *)(kbarman_map_count(capture) + 1) + row;
+}
+
+/* The page frame of @memory, which is of the header or of a ring. Context: any. */
+static inline unsigned long kbarman_capture_frame(const struct kbarman_capture *capture, const void *memory)
+{
+	return capture->half ? kbarman_half_frame(capture->half, memory) : vmalloc_to_pfn(memory);
 }
 
 /* What stands behind the ring of @cpu, or NULL: it has no ring. Context: any. */

@@ -2,20 +2,19 @@
 #include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
-#include <linux/mm.h>
 #include <linux/numa.h>
 #include <linux/overflow.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/topology.h>
-#include <linux/vmalloc.h>
 
 #include "capture/beacon.h"
 #include "capture/capture.h"
 #include "capture/collect.h"
 #include "capture/header.h"
 #include "capture/memory.h"
+#include "capture/reserved.h"
 #include "capture/rows.h"
 #include "capture/storage.h"
 #include "capture/tables.h"
@@ -57,12 +56,27 @@ int kbarman_layout_init(struct kbarman_layout *layout)
 	return 0;
 }
 
+static u64 layout_ring_bytes(const struct kbarman_layout *layout)
+{
+	return layout->map_bytes - layout->header_bytes;
+}
+
+static u64 with_beacons(u64 bytes)
+{
+	return bytes + kbarman_beacon_bytes(bytes);
+}
+
+u64 kbarman_layout_reserved(const struct kbarman_layout *layout, unsigned int rings)
+{
+	return with_beacons(layout->header_bytes) + rings * with_beacons(layout_ring_bytes(layout));
+}
+
 u64 kbarman_layout_memory(const struct kbarman_layout *layout)
 {
 	const struct kbarman_capture *capture;
 	const struct kbarman_strings *strings;
 
-	return layout->header_bytes + kbarman_beacon_bytes(layout->header_bytes) +
+	return (layout->reserved ? 0 : kbarman_layout_reserved(layout, 0)) +
 	       kbarman_rows_bytes(layout->max_tasks) +
 	       kbarman_rows_bytes(layout->max_maps) + 2 * kbarman_rows_bytes(layout->max_series) +
 	       (u64)layout->max_tasks * sizeof(*capture->lives) +
@@ -86,7 +100,7 @@ static bool strings_create(struct kbarman_strings *strings, const struct kbarman
 
 int kbarman_capture_charge(struct kbarman_capture *capture, u64 bytes)
 {
-	int error = kbarman_memory_take(capture->user, bytes);
+	int error = bytes ? kbarman_memory_take(capture->user, bytes) : 0;
 
 	if (!error)
 		capture->bytes += bytes;
@@ -116,6 +130,15 @@ struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layo
 	kref_init(&capture->ref);
 	raw_spin_lock_init(&capture->lock);
 	capture->layout = *layout;
+	if (layout->reserved) {
+		capture->half = kbarman_half_take();
+		if (IS_ERR(capture->half)) {
+			error = PTR_ERR(capture->half);
+			capture->half = NULL;
+			goto err_capture;
+		}
+	}
+	error = -ENOMEM;
 	get_random_bytes(&capture->beacon, sizeof(capture->beacon));
 	capture->header = kbarman_beacon_pages(capture, KBARMAN_BEACON_HEADER, layout->header_bytes,
 					       NUMA_NO_NODE);
@@ -134,19 +157,14 @@ struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layo
 	    kbarman_rows_create(&capture->series, layout->max_series, true) &&
 	    (!reuse || kbarman_collect_create(capture)))
 		return capture;
+err_capture:
 	kbarman_capture_put(capture);
-	return ERR_PTR(-ENOMEM);
+	return ERR_PTR(error);
 }
 
 void kbarman_capture_get(struct kbarman_capture *capture)
 {
 	kref_get(&capture->ref);
-}
-
-/* Of the memory of one ring, with what precedes and follows it. */
-static size_t capture_ring_bytes(const struct kbarman_capture *capture)
-{
-	return capture->layout.map_bytes - capture->layout.header_bytes;
 }
 
 static void capture_free(struct kref *ref)
@@ -155,7 +173,7 @@ static void capture_free(struct kref *ref)
 	u32 cpu;
 
 	for (cpu = 0; capture->rings && cpu < capture->layout.max_cores; cpu++)
-		kbarman_beacon_free(capture->rings[cpu], capture_ring_bytes(capture));
+		kbarman_beacon_free(capture, capture->rings[cpu], layout_ring_bytes(&capture->layout));
 	kbarman_collect_free(capture);
 	kbarman_rows_free(&capture->series);
 	kbarman_rows_free(&capture->charts);
@@ -166,7 +184,8 @@ static void capture_free(struct kref *ref)
 	kbarman_memory_free(capture->image_starts);
 	kbarman_memory_free(capture->lives);
 	kfree(capture->rings);
-	kbarman_beacon_free(capture->header, capture->layout.header_bytes);
+	kbarman_beacon_free(capture, capture->header, capture->layout.header_bytes);
+	kbarman_half_give(capture->half);
 	kbarman_capture_refund(capture, capture->bytes);
 	kfree(capture);
 }
@@ -179,8 +198,7 @@ void kbarman_capture_put(struct kbarman_capture *capture)
 
 int kbarman_capture_add_ring(struct kbarman_capture *capture, int cpu)
 {
-	const size_t bytes = capture_ring_bytes(capture);
-	const u64 charge = bytes + kbarman_beacon_bytes(bytes);
+	const u64 bytes = layout_ring_bytes(&capture->layout), charge = capture->half ? 0 : with_beacons(bytes);
 	void *ring;
 	int error;
 
@@ -195,7 +213,7 @@ int kbarman_capture_add_ring(struct kbarman_capture *capture, int cpu)
 		return -ENOMEM;
 	}
 	/*
-	 * Pairs with the acquire in kbarman_capture_page(): a page fault may read the pointer at
+	 * Pairs with the acquire in kbarman_capture_at(): a page fault may read the pointer at
 	 * any time.
 	 */
 	smp_store_release(&capture->rings[cpu], ring);
@@ -221,16 +239,16 @@ u64 kbarman_capture_fill(const struct kbarman_capture *capture, const u64 *posit
 	return most;
 }
 
-struct page *kbarman_capture_page(struct kbarman_capture *capture, int cpu, size_t offset)
+void *kbarman_capture_at(struct kbarman_capture *capture, int cpu, size_t offset)
 {
 	void *ring;
 
 	if (offset < capture->layout.header_bytes)
-		return vmalloc_to_page(capture->header + offset);
+		return capture->header + offset;
 	ring = smp_load_acquire(&capture->rings[cpu]);	/* pairs with kbarman_capture_add_ring() */
 	if (!ring || offset >= capture->layout.map_bytes)
 		return NULL;
-	return vmalloc_to_page(ring + (offset - capture->layout.header_bytes));
+	return ring + (offset - capture->layout.header_bytes);
 }
 
 static u32 capture_intern_literal(struct kbarman_capture *capture, const char *text)

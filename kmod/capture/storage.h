@@ -7,18 +7,19 @@
 
 struct kbarman_capture;
 struct kbarman_layout;
-struct page;
 
 /* Fill in the out fields of @layout. -EINVAL if a size is too large. */
 int kbarman_layout_init(struct kbarman_layout *layout);
 
-/* Bytes that kbarman_capture_create() allocates. The rings are not included. */
+/* Bytes that kbarman_capture_create() allocates, but for a half. The rings are not included. */
 u64 kbarman_layout_memory(const struct kbarman_layout *layout);
+/* Bytes of a half that the header and @rings rings take. */
+u64 kbarman_layout_reserved(const struct kbarman_layout *layout, unsigned int rings);
 
 /*
  * Allocate the header and the tables, without rings, and charge them to @user. With @reuse,
  * rows of the tables can be used again. Returns the capture with one reference, or an ERR_PTR:
- * -ENOMEM, or -EDQUOT if @user has too much memory. Context: task.
+ * -ENOMEM, or -EDQUOT if @user has too much memory; or as kbarman_half_take(). Context: task.
  */
 struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layout, bool reuse,
 					       u32 user);
@@ -44,8 +45,8 @@ int kbarman_capture_add_ring(struct kbarman_capture *capture, int cpu);
  */
 u64 kbarman_capture_fill(const struct kbarman_capture *capture, const u64 *positions);
 
-/* The page at @offset in the map of @cpu, or NULL. */
-struct page *kbarman_capture_page(struct kbarman_capture *capture, int cpu, size_t offset);
+/* The memory at @offset in the map of @cpu, or NULL. */
+void *kbarman_capture_at(struct kbarman_capture *capture, int cpu, size_t offset);
 
 /*
  * Empty the tables and write the fixed fields and the charts. Context: task; no other task writes

@@ -37,6 +37,16 @@ static inline void kbarman_vma_set_file(struct vm_area_struct *vma, struct file 
 #endif
 }
 
+/* Memory that the command line has reserved by name: false if there is none. */
+static inline bool kbarman_reserve_mem(const char *name, phys_addr_t *start, phys_addr_t *size)
+{
+#ifdef KBARMAN_HAVE_RESERVE_MEM
+	return reserve_mem_find_by_name(name, start, size);
+#else
+	return false;
+#endif
+}
+
 #ifdef KBARMAN_HAVE_VM_MAY_SPLIT
 #define KBARMAN_MAY_SPLIT	may_split
 #else

@@ -11,6 +11,7 @@
 #include <linux/string.h>
 #include <linux/time64.h>
 
+#include "capture/reserved.h"
 #include "session.h"
 #include "sessions/boot.h"
 #include "sessions/calls.h"
@@ -189,6 +190,8 @@ int __init kbarman_boot_init(void)
 	boot_leave_out_absent(&wanted.config);
 	if (boot_hz)
 		boot_take_samples(&wanted.config);
+	if (kbarman_reserved_bytes())
+		wanted.config.flags |= KBARMAN_CONFIGURE_RESERVED;
 	error = boot_record(&wanted);
 	if (error)
 		pr_warn("boot=%s: nothing is recorded: error %d\n", boot_words, error);

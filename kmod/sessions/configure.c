@@ -15,6 +15,7 @@
 
 #include "capture/capture.h"
 #include "capture/memory.h"
+#include "capture/reserved.h"
 #include "capture/storage.h"
 #include "capture/users.h"
 #include "ring/record.h"
@@ -31,6 +32,9 @@
 #define TASKS_A_CPU	16		/* Linux has some 10 threads of its own for each */
 #define DEFAULT_MAPS	65536
 #define DEFAULT_STRINGS	(4U << 20)
+#define LEAST_TASKS	512		/* these three, if no other size is given and the room is small */
+#define LEAST_MAPS	1024
+#define LEAST_STRINGS	(64U << 10)
 
 static unsigned long default_ring_bytes = 1UL << 20;
 module_param_named(ring_bytes, default_ring_bytes, ulong, 0644);
@@ -57,13 +61,21 @@ static bool session_chains_fit(const struct kbarman_session *session)
 	return !(config->flags & KBARMAN_CONFIGURE_CHAIN) || longest <= config->ring_bytes / 8;
 }
 
+/* What is allocated for a CPU, in Linux's memory. */
+static u64 session_ring_memory(const struct kbarman_session *session)
+{
+	const struct kbarman_configure *config = &session->config;
+
+	return (config->flags & KBARMAN_CONFIGURE_RESERVED ? 0 : config->ring_bytes) + kbarman_callchain_memory(session);
+}
+
 /*
  * A ring for each CPU. One that is not present yet gets its ring at the start, or when it comes
  * online. What is allocated is not promised any more.
  */
 static int session_add_rings(struct kbarman_session *session, u64 *promised)
 {
-	u64 bytes = session->config.ring_bytes + kbarman_callchain_memory(session);
+	u64 bytes = session_ring_memory(session);
 	int cpu, error;
 
 	for_each_cpu_and(cpu, session->cpus, cpu_present_mask) {
@@ -93,6 +105,9 @@ static int session_allocate_promised(struct kbarman_session *session,
 	*promised -= bytes;
 	capture->kernel_addresses = session->kernel_addresses;
 	capture->sources = config->sources;
+	if (capture->half)
+		kbarman_half_stamp(capture->half, capture->beacon, __kuid_val(session->who.uid),
+				   session->kernel_addresses);
 	/* A ring may be full for the longest block when it lacks an eighth. */
 	capture->watermark = min(config->watermark, config->ring_bytes / 8 * 7);
 	kbarman_session_set_capture(session, capture);
@@ -102,17 +117,22 @@ static int session_allocate_promised(struct kbarman_session *session,
 	return error;
 }
 
-static int session_allocate(struct kbarman_session *session, struct kbarman_wanted *wanted)
+static struct kbarman_layout config_layout(const struct kbarman_configure *config)
 {
-	struct kbarman_configure *config = &session->config;
-	struct kbarman_layout layout = {
+	return (struct kbarman_layout) {
 		.max_cores = nr_cpu_ids,
 		.max_tasks = config->max_tasks,
 		.max_maps = config->max_maps,
 		.max_strings = config->max_strings,
 		.max_series = KBARMAN_SERIES_COUNT + config->max_series,
 		.ring_bytes = config->ring_bytes,
+		.reserved = config->flags & KBARMAN_CONFIGURE_RESERVED,
 	};
+}
+
+static int session_allocate(struct kbarman_session *session, struct kbarman_wanted *wanted)
+{
+	struct kbarman_layout layout = config_layout(&session->config);
 	unsigned int rings = 0;
 	int cpu, error;
 	u64 promised;
@@ -122,11 +142,13 @@ static int session_allocate(struct kbarman_session *session, struct kbarman_want
 	error = kbarman_layout_init(&layout);
 	if (error)
 		return error;
+	/* Those of CPUs that come later, too. */
+	if (layout.reserved && kbarman_layout_reserved(&layout, cpumask_weight(session->cpus)) > kbarman_reserved_bytes())
+		return KBARMAN_REFUSE(&wanted->config, ring_bytes, ENOSPC);
 	for_each_cpu_and(cpu, session->cpus, cpu_present_mask)
 		rings++;
 	/* Refuse now a configuration that would use up the machine's memory later. */
-	promised = rings * (config->ring_bytes + kbarman_callchain_memory(session)) +
-		   kbarman_layout_memory(&layout);
+	promised = rings * session_ring_memory(session) + kbarman_layout_memory(&layout);
 	error = kbarman_memory_promise(promised);
 	if (error)
 		return error;
@@ -135,20 +157,52 @@ static int session_allocate(struct kbarman_session *session, struct kbarman_want
 	return error ?: kbarman_chosen_allocate(session, wanted);
 }
 
-static void config_fill_defaults(struct kbarman_configure *config)
+/* Half of @size, which nobody has @given and which is larger than @least. False: it stays. */
+static bool halve(u32 *size, u32 given, u32 least)
 {
+	if (given || *size <= least)
+		return false;
+	*size /= 2;
+	return true;
+}
+
+/* Sizes that are not @given are as large as fits into reserved memory, with half of it for the tables. */
+static void config_fit(struct kbarman_configure *config, const struct kbarman_configure *given, unsigned int rings)
+{
+	const u64 room = kbarman_reserved_bytes();
+	struct kbarman_layout layout;
+	bool fits;
+
+	do {
+		layout = config_layout(config);
+		fits = !kbarman_layout_init(&layout) && kbarman_layout_reserved(&layout, rings) <= room;
+	} while (!fits && ((layout.header_bytes > room / 2 &&
+			    halve(&config->max_maps, given->max_maps, LEAST_MAPS) |
+			    halve(&config->max_strings, given->max_strings, LEAST_STRINGS) |
+			    halve(&config->max_tasks, given->max_tasks, LEAST_TASKS)) ||
+			   (!given->ring_bytes && (config->ring_bytes /= 2) >= KBARMAN_RING_MIN)));
+	config->ring_bytes = max_t(u64, config->ring_bytes, KBARMAN_RING_MIN);
+}
+
+static void config_fill_defaults(struct kbarman_configure *config, const struct cpumask *cpus)
+{
+	const struct kbarman_configure given = *config;
+
 	if (!config->ring_bytes)
-		config->ring_bytes = default_ring_bytes;
+		config->ring_bytes = config->flags & KBARMAN_CONFIGURE_RESERVED ? KBARMAN_RING_MAX :
+				     default_ring_bytes;
 	config->ring_bytes = roundup_pow_of_two(clamp_t(u64, config->ring_bytes,
 							KBARMAN_RING_MIN, KBARMAN_RING_MAX));
-	if (!config->watermark)
-		config->watermark = config->ring_bytes / 4;
 	if (!config->max_tasks)
 		config->max_tasks = max_t(u32, DEFAULT_TASKS, nr_cpu_ids * TASKS_A_CPU);
 	if (!config->max_maps)
 		config->max_maps = DEFAULT_MAPS;
 	if (!config->max_strings)
 		config->max_strings = DEFAULT_STRINGS;
+	if (config->flags & KBARMAN_CONFIGURE_RESERVED)
+		config_fit(config, &given, cpumask_weight(cpus));
+	if (!config->watermark)
+		config->watermark = config->ring_bytes / 4;
 	if (config->flags & KBARMAN_CONFIGURE_CHAIN && !config->max_stack)
 		config->max_stack = KBARMAN_DEFAULT_STACK;
 	if (config->flags & KBARMAN_CONFIGURE_CHAIN_STACK && !config->stack_bytes)
@@ -161,6 +215,8 @@ static void config_fill_defaults(struct kbarman_configure *config)
 static bool config_flags_possible(u32 flags)
 {
 	if (flags & KBARMAN_CONFIGURE_OBJECTS && !kbarman_object_features)
+		return false;
+	if (flags & KBARMAN_CONFIGURE_RESERVED && !kbarman_reserved_bytes())
 		return false;
 	if (flags & KBARMAN_CONFIGURE_CHAIN_STACK) {
 		if (!(kbarman_callchain_features & KBARMAN_FEATURE_CHAIN_STACK))
@@ -196,7 +252,8 @@ static int spare_build(struct kbarman_session *spare, const struct kbarman_sessi
 	spare->kernel_addresses = kernel_addresses;
 	spare->peeks = cred->user_ns == &init_user_ns && cap_raised(cred->cap_effective, CAP_SYS_PTRACE);
 	spare->config = wanted->config;
-	config_fill_defaults(&spare->config);
+	spare->who.uid = cred->uid;
+	config_fill_defaults(&spare->config, wanted->cpus);
 	if (spare->config.watermark > spare->config.ring_bytes) {
 		error = KBARMAN_REFUSE(&wanted->config, watermark, EINVAL);
 		goto out;

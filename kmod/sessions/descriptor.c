@@ -218,9 +218,11 @@ static bool descriptor_makes_room(const struct kbarman_descriptor *descriptor,
 	if (fatal_signal_pending(current))
 		return false;
 	if (error == -EDQUOT)
-		return kbarman_sessions_give_way(&user);
+		return kbarman_sessions_give_way(&user, 0);
+	if (error == -EADDRINUSE)
+		return kbarman_sessions_give_way(NULL, KBARMAN_CONFIGURE_RESERVED);
 	if (error == -ENOMEM || (error == -EBUSY && !descriptor->own))
-		return kbarman_sessions_give_way(NULL);
+		return kbarman_sessions_give_way(NULL, 0);
 	return false;
 }
 

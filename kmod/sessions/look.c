@@ -138,6 +138,8 @@ static void query_fill_device(struct kbarman_query *query)
 			   KBARMAN_FEATURE_TURNS | KBARMAN_FEATURE_BOOT |
 			   KBARMAN_FEATURE_REUSE | KBARMAN_FEATURE_EACH;
 
+	if (kbarman_reserved_bytes())
+		query->features |= KBARMAN_FEATURE_RESERVED;
 	if (kbarman_cpu_pmu_present(query->pmu_name, sizeof(query->pmu_name)))
 		query->features |= KBARMAN_FEATURE_PMU;
 }
@@ -358,7 +360,7 @@ static void info_fill_recording(struct kbarman_session_info *info, struct kbarma
 	info->nr_pids = session->config.nr_pids;
 	info->started_ns = session->started.realtime_ns;
 	info->stopped_ns = session->stopped.realtime_ns;
-	info->bytes = session->capture->bytes;
+	info->bytes = session->capture->bytes + kbarman_half_bytes(session->capture->half);
 	kbarman_session_fill_stats(&stats, session);
 	info->written = stats.written;
 	info->overwritten = stats.overwritten;

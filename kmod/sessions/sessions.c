@@ -188,15 +188,16 @@ struct kbarman_session *kbarman_sessions_create(void)
 }
 
 /* Nobody may look at @session any more. */
-static bool session_is_over(const struct kbarman_session *session, const u32 *unused)
+static bool session_is_over(const struct kbarman_session *session, const u32 *unused, u32 nothing)
 {
 	return session->left && (!sessions_watchers || !session->id);
 }
 
-/* @session may go if its slot is needed, or memory of @user. */
-static bool session_can_go(const struct kbarman_session *session, const u32 *user)
+/* @session may go if its slot is needed, or memory of @user, or what its @flags give it. */
+static bool session_can_go(const struct kbarman_session *session, const u32 *user, u32 flags)
 {
-	return session->left && !session->choosers && (!user || session->who.user == *user);
+	return session->left && !session->choosers && (!user || session->who.user == *user) &&
+	       (session->config.flags & flags) == flags;
 }
 
 /*
@@ -204,8 +205,8 @@ static bool session_can_go(const struct kbarman_session *session, const u32 *use
  * if there is none.
  */
 static struct kbarman_session *
-sessions_take_out(bool (*which)(const struct kbarman_session *session, const u32 *user),
-		  const u32 *user)
+sessions_take_out(bool (*which)(const struct kbarman_session *session, const u32 *user, u32 flags),
+		  const u32 *user, u32 flags)
 {
 	struct kbarman_session *session, *found = NULL;
 	unsigned int slot;
@@ -213,7 +214,7 @@ sessions_take_out(bool (*which)(const struct kbarman_session *session, const u32
 	spin_lock(&sessions_lock);
 	for (slot = 0; slot < KBARMAN_SLOTS; slot++) {
 		session = slots[slot].session;
-		if (session && which(session, user) && (!found || session->id < found->id))
+		if (session && which(session, user, flags) && (!found || session->id < found->id))
 			found = session;
 	}
 	if (found)
@@ -233,13 +234,13 @@ static void sessions_sweep(void)
 {
 	struct kbarman_session *session;
 
-	while ((session = sessions_take_out(session_is_over, NULL)))
+	while ((session = sessions_take_out(session_is_over, NULL, 0)))
 		session_drop(session);
 }
 
-bool kbarman_sessions_give_way(const u32 *user)
+bool kbarman_sessions_give_way(const u32 *user, u32 flags)
 {
-	struct kbarman_session *session = sessions_take_out(session_can_go, user);
+	struct kbarman_session *session = sessions_take_out(session_can_go, user, flags);
 
 	if (session)
 		session_drop(session);

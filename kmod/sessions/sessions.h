@@ -54,9 +54,9 @@ void kbarman_sessions_unwatch(void);
 
 /*
  * Drop the oldest session whose owner has gone and that nobody has chosen; with @user, only if it
- * is charged to this user. False if there is none. Context: task, no session's lock held.
+ * is charged to this user, and only if it was configured with all of @flags. False if there is none. Context: task, no session's lock held.
  */
-bool kbarman_sessions_give_way(const u32 *user);
+bool kbarman_sessions_give_way(const u32 *user, u32 flags);
 
 /*
  * The session that was configured last, with a reference. If there is none, a session that nobody

@@ -32,6 +32,11 @@
  * session has no owner until a descriptor calls KBARMAN_ADOPT; if none does, it ends with the
  * module.
  *
+ * If the module is loaded with the parameter `memory`, it has memory that Linux does not use and that
+ * survives a reset: ADDRESS,SIZE, or the NAME of a reserve_mem= or of a node of the device tree's
+ * reserved-memory. The session of `boot` records there, and one with KBARMAN_CONFIGURE_RESERVED. After
+ * a crash and a new boot KBARMAN_FORMER shows what was recorded there; stamp.h says how it ended.
+ *
  * The map
  * -------
  * CPU c is mapped with
@@ -495,6 +500,7 @@ enum kbarman_stop {
 
 #define KBARMAN_FEATURE_OBJECTS		(1U << 13)	/* task switches can say what the task waits
 							 * for */
+#define KBARMAN_FEATURE_RESERVED	(1U << 14)	/* the module has memory that survives a reset */
 
 #define KBARMAN_STATE_CONFIGURED	(1U << 0)
 #define KBARMAN_STATE_RUNNING		(1U << 1)
@@ -580,6 +586,8 @@ struct kbarman_map_tail {
  *
  *	EBUSY	there are as many sessions as there may be (module parameter `sessions`), or
  *		the descriptor's own session is running
+ *	EADDRINUSE	KBARMAN_CONFIGURE_RESERVED: others have the memory: sessions that run or are chosen,
+ *		maps, or descriptors of KBARMAN_FORMER
  *	ENOMEM	the rings and tables do not fit into memory, of which others have been promised
  *		a part, or into the caller's memory cgroup
  *	EDQUOT	all sessions of the user who opened the descriptor, and their maps, would
@@ -594,8 +602,10 @@ struct kbarman_map_tail {
  *		perf_event_attr with what this kernel does not know, nr_pids > 4096,
  *		max_series > 4096, max_stack > KBARMAN_MAX_STACK, or a sample with max_stack
  *		addresses is longer than a record may be, which is an eighth of the ring
+ *	ENOSPC	KBARMAN_CONFIGURE_RESERVED: the tables and rings do not fit into a half of the memory
  *	EOPNOTSUPP	this machine can't give objects or such call chains, and query.features says
- *		which ones it can; or query.absent says that it can't give a source, or tasks
+ *		which ones it can; or query.absent says that it can't give a source, or tasks; or
+ *		there is no memory for KBARMAN_CONFIGURE_RESERVED
  */
 #define KBARMAN_SOURCE_SCHED		(1U << 0)	/* task switches */
 #define KBARMAN_SOURCE_IDLE		(1U << 1)	/* halting events */
@@ -635,7 +645,10 @@ struct kbarman_map_tail {
 #define KBARMAN_CONFIGURE_OBJECTS	(1U << 10)	/* a task that blocks says what it waits for:
 							 * struct bm_kbarman_object in barman_v2.h;
 							 * needs KBARMAN_SOURCE_SCHED */
-#define KBARMAN_CONFIGURE_ALL		0x6fcU
+#define KBARMAN_CONFIGURE_RESERVED	(1U << 11)	/* record into memory that survives a reset; the
+							 * user is not charged for that. ring_bytes 0:
+							 * as much as fits */
+#define KBARMAN_CONFIGURE_ALL		0xefcU
 
 #define KBARMAN_TASKS_MIN		4		/* of max_tasks */
 #define KBARMAN_COUNT_NS_MIN		100000ULL	/* of count_ns */
@@ -999,6 +1012,44 @@ struct kbarman_adopt {
 #define KBARMAN_ADOPT_SIZE_VER0		16
 
 /*
+ * KBARMAN_FORMER: what was recorded into memory that survives a reset before this boot. There are two
+ * at most; the older one is number 0. One stays until it is released, or until both halves of the
+ * memory have one and a session wants a half: then the newer one goes, but that of a reboot before
+ * that of a crash.
+ *
+ * KBARMAN_FORMER_OPEN: `fd` is a new descriptor for read(), pread() and lseek() with close-on-exec set.
+ * It has `bytes` bytes: the memory from the physical address `address` on. The stamp (stamp.h) comes first.
+ * The recording stays while the descriptor is open.
+ *
+ * KBARMAN_FORMER_RELEASE: the memory is free for others. `capture` says which recording is meant.
+ *
+ *	ENOENT	there is none of that number, or none any more
+ *	EBUSY	RELEASE: a descriptor of it is open
+ *	EPERM	OPEN, RELEASE: the opener of this descriptor is not the user who recorded, and lacked
+ *		CAP_SYS_PTRACE; or the recording has kernel addresses, and the opener lacked CAP_SYSLOG
+ *	ESTALE	RELEASE: it is another recording
+ *	EOPNOTSUPP	the module has no such memory
+ */
+#define KBARMAN_FORMER_OPEN	(1U << 0)
+#define KBARMAN_FORMER_RELEASE	(1U << 1)
+
+struct kbarman_former {
+	__u32 size;
+	__u32 flags;			/* KBARMAN_FORMER_OPEN or _RELEASE, or 0 */
+	__u32 number;			/* 0 or 1 */
+	__s32 fd;			/* out: with KBARMAN_FORMER_OPEN, else -1 */
+	__u64 address;			/* out: physical */
+	__u64 bytes;			/* out */
+	__u64 capture;			/* out; in: with KBARMAN_FORMER_RELEASE */
+	__u64 began_ns;			/* out: CLOCK_REALTIME of the configure */
+	__u32 uid;			/* out: who recorded, as the caller's user namespace numbers it;
+					 * ~0 = not shown: as in kbarman_session_info */
+	__u32 end;			/* out: enum kbarman_end */
+};
+
+#define KBARMAN_FORMER_SIZE_VER0	56
+
+/*
  * Marks: the input of write(). One mark is this struct and its text, without a NUL. The next mark
  * begins at the next multiple of 8. KBARMAN_MARK_SIZE_VER0 is the size of the struct's first
  * version.
@@ -1098,5 +1149,6 @@ struct kbarman_mark_series {
 #define KBARMAN_CHOOSE		_IOW('k', 0xbc, struct kbarman_choose)
 #define KBARMAN_ADOPT		_IOW('k', 0xbd, struct kbarman_adopt)
 #define KBARMAN_TURN		_IOW('k', 0xbe, struct kbarman_turn)
+#define KBARMAN_FORMER		_IOWR('k', 0xbf, struct kbarman_former)
 
 #endif /* _UAPI_KBARMAN_H */
