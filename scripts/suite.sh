@@ -165,10 +165,10 @@ boot() {
 	tap "$boot/dmesg" 0 dmesg_is_clean "$dmesg"
 }
 
-# device_tree ARCH FILE: writes the device tree that QEMU gives a VM, for fdtput(1) to change
+# device_tree ARCH FILE [MB]: writes the device tree that QEMU gives a VM, for fdtput(1) to change
 device_tree() {
 	arch_table "$1"
-	"$(scripts/qemu "$1")" -M "$A_MACHINE,dumpdtb=$2" -cpu "$A_CPU" -smp 2 -m 1024 -display none \
+	"$(scripts/qemu "$1")" -M "$A_MACHINE,dumpdtb=$2" -cpu "$A_CPU" -smp 2 -m "${3:-1024}" -display none \
 		-nodefaults >/dev/null 2>&1
 }
 

@@ -5,7 +5,7 @@
 
 GUEST		= build/guest/$(MACH)
 VM_TESTS	:= load abi map records objects stream torture session memory sessions sessions_list sessions_marks boot cpus tasks samples counts turns cores wakeups syscalls faults block interrupts beside_ftrace throttling rows mounts chains stacks stacks_threads stacks_hostile stacks_switches tracepoints clock marks mark_client permission leaks year neighbours $(if $(filter amd64,$(MACH)),word32) lockdown
-GUEST_TESTS	= $(patsubst %,$(GUEST)/kselftest/kbarman/%,$(VM_TESTS) suspend no_interrupt room blackbox \
+GUEST_TESTS	= $(patsubst %,$(GUEST)/kselftest/kbarman/%,$(VM_TESTS) suspend no_interrupt room blackbox reserved survivor \
 		   $(if $(filter amd64,$(MACH)),uninterrupted plug tracers) \
 		   $(if $(filter arm64,$(MACH)),known guests))
 NAMES		= $(addprefix $(GUEST)/names/,names part-child part-static_pie part-stripped \

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What a virtual machine recorded into memory that survives its resets: a crash, and then a restart.
+
+    selftests/vm/reserved.py ARCH FLAVOUR GUEST-DIRECTORY TOOL MEMORY [OPTION-OF-QEMU...]
+
+GUEST-DIRECTORY is what `make guest` made; MEMORY is the parameter of the module.
+"""
+# pylint: disable=unused-argument
+import functools
+import os
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+import tap  # noqa: E402  pylint: disable=wrong-import-position
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ARCH, FLAVOUR, GUEST = sys.argv[1:4]
+tap.KBARMAN = os.path.abspath(sys.argv[4])
+MEMORY, APPEND, *QEMU = sys.argv[5:]
+PLACE = os.path.abspath(os.path.join(GUEST, "reserved"))
+UNKNOWN, REBOOT, PANIC = range(3)
+
+
+@functools.cache
+def boots():
+    """A machine that boots three times. What it finds is in PLACE."""
+    shutil.rmtree(PLACE, ignore_errors=True)
+    os.mkdir(PLACE)
+    with open(os.path.join(PLACE, "boots"), "w", encoding="ascii") as file:
+        file.write("0\n")
+    shutil.copy(os.path.join(HERE, "reserved.sh"), PLACE)
+    options = [word for option in ["-action", "reboot=reset", *QEMU] for word in ("--qemu-arg", option)]
+    return subprocess.run([os.path.join(HERE, "../../scripts/vm"), "--arch", ARCH, "--flavour", FLAVOUR, "--share", GUEST,
+                           "--mem", "512", "--timeout", "900", "--append", APPEND, "--dmesg",
+                           os.path.join(PLACE, "dmesg"), *options, "--", "sh", "reserved/reserved.sh", MEMORY],
+                          check=False, capture_output=True, text=True)
+
+
+def booted():
+    done = boots()
+    said = read("said") if os.path.exists(os.path.join(PLACE, "said")) else ""
+    assert (done.returncode, read("boots")) == (0, "3\n"), (done, read("boots"), said)
+    return PLACE
+
+
+def read(*name):
+    with open(os.path.join(PLACE, *name), encoding="ascii") as file:
+        return file.read()
+
+
+def found(directory):
+    """(address, bytes, end) of each former recording."""
+    booted()
+    return [(int(address, 16), int(size), int(end)) for _, address, size, end in
+            map(str.split, read(directory, "found").splitlines())]
+
+
+def capture_of(tmp, directory, number):
+    """What `recover` makes of it, and says."""
+    memory = os.path.join(tmp, "memory")
+    os.symlink(os.path.join(booted(), directory, str(number)), memory)
+    done = tap.run("recover", "--base", hex(found(directory)[number][0]), "-o", os.path.join(tmp, "cap"), memory)
+    assert done.returncode == 0, done
+    return os.path.join(tmp, "cap"), done.stderr
+
+
+def sessions_record_into_reserved_memory_as_elsewhere(tmp):
+    booted()
+    lines = read("reserved.tap").splitlines()
+    assert not [line for line in lines if line.startswith("not ok")] and \
+        [line for line in lines if line.startswith("# PASSED: 10 / 10")], read("reserved.tap")
+
+
+def a_crash_leaves_the_recording_to_the_next_boot(tmp):
+    (_, size, end), = found("crash")
+    assert end == PANIC and size > 1 << 20, found("crash")
+    capture, said = capture_of(tmp, "crash", 0)
+    done = tap.run("report", "--waits", capture)
+    assert done.returncode == 0 and "last_work" in done.stdout, done
+
+
+def the_last_records_are_those_before_the_crash(tmp):
+    """Who crashed the machine ran last on its CPU."""
+    capture, _ = capture_of(tmp, "crash", 0)
+    done = tap.run("dump", "--json", capture)
+    assert done.returncode == 0, done
+    assert "reserved.sh" in done.stdout or '"sh"' in done.stdout, done.stdout[-2000:]
+
+
+def a_restart_is_no_crash_and_both_recordings_are_kept(tmp):
+    assert [end for _, _, end in found("both")] == [PANIC, REBOOT], found("both")
+    assert found("both")[0] == found("crash")[0]
+    capture, _ = capture_of(tmp, "both", 1)
+    assert tap.run("report", capture).returncode == 0
+
+
+def a_recording_is_there_until_it_is_released(tmp):
+    assert found("one") == found("both")[:1] and found("again") == found("one")
+
+
+if __name__ == "__main__":
+    try:
+        tap.main(globals())
+    finally:
+        shutil.rmtree(PLACE, ignore_errors=True)

@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Usage: sh reserved.sh MEMORY
+#
+# What a VM does at each of its boots, for reserved.py: MEMORY is the parameter `memory` of the module. Files are left
+# in /host/reserved: boots, and of each boot what it found. The first boot ends with a crash, the second one with a
+# restart.
+
+export KBARMAN_TEST_VM=1 MEMORY="$1"
+cd kselftest/kbarman || exit 1
+out=/host/reserved
+boot=$(cat "$out/boots")
+echo $((boot + 1)) >"$out/boots"
+
+# It waits for the disk of the host only.
+left() {
+	sync "$out"/* 2>/dev/null || sync
+}
+
+load() {
+	insmod ./kbarman.ko memory="$MEMORY" boot=usual boot_overwrite=1
+}
+
+case $boot in
+0)
+	./reserved >"$out/reserved.tap" 2>&1
+	load && ./survivor record >"$out/said" 2>&1 || exit 1
+	left
+	echo c >/proc/sysrq-trigger
+	;;
+1)
+	load && mkdir "$out/crash" && ./survivor save "$out/crash" >"$out/crash/found" 2>"$out/said" || exit 1
+	./survivor refused 2>"$out/said" && ./survivor record 2>"$out/said" || exit 1
+	left
+	/run/kb/busybox reboot -f
+	sleep 600
+	;;
+2)
+	insmod ./kbarman.ko memory="$MEMORY" || exit 1
+	mkdir "$out/both" && ./survivor save "$out/both" >"$out/both/found" 2>"$out/said" || exit 1
+	./survivor release 1 2>"$out/said" || exit 1
+	mkdir "$out/one" && ./survivor save "$out/one" >"$out/one/found" 2>"$out/said" || exit 1
+	# The crash stays when both halves are needed, one after the other.
+	rmmod kbarman
+	insmod ./kbarman.ko memory="$MEMORY" || exit 1
+	mkdir "$out/again" && ./survivor save "$out/again" >"$out/again/found" 2>"$out/said" || exit 1
+	;;
+esac

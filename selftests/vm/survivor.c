@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Usage: survivor record | save DIRECTORY | refused | release NUMBER
+ *
+ * For reserved.py, in a VM whose memory survives its resets. The module is loaded.
+ *
+ * record	the session that began with the module has work, by a task `last_work`; ends when its records are of that
+ * save		each recording of a former boot: DIRECTORY/NUMBER, and a line with its address, size and end
+ * refused	who may not have them gets none
+ * release	gives that recording's memory back
+ */
+#include "lib.h"
+#include "uapi/stamp.h"
+
+static struct kbarman_former former_of(int fd, uint32_t number, uint32_t flags, uint64_t capture, int wanted)
+{
+	struct kbarman_former f = { .size = sizeof(f), .number = number, .flags = flags, .capture = capture };
+	int error = call(fd, KBARMAN_FORMER, &f);
+
+	if (error != wanted)
+		lost("former recording %u, flags %u: %d and not %d", number, flags, error, wanted);
+	return f;
+}
+
+static void record(int fd)
+{
+	if (!(query(fd).state & KBARMAN_STATE_RUNNING))
+		lost("nothing is recorded");
+	if (!fork()) {
+		prctl(PR_SET_NAME, "last_work");
+		prctl(PR_SET_PDEATHSIG, 0);
+		for (;;)
+			ping_pong(0, 1000);
+	}
+	/* Its last records are not those of the start. */
+	while (stats(fd, 0).written < 50000)
+		usleep(10000);
+}
+
+static void save(int fd, const char *directory)
+{
+	static char bytes[1 << 16], again[1 << 12];
+	struct kbarman_former f = { .size = sizeof(f) };
+	uint32_t number;
+
+	for (number = 0; number < 2; number++) {
+		char path[256];
+		uint64_t all = 0;
+		ssize_t got;
+		FILE *file;
+
+		f = (struct kbarman_former) { .size = sizeof(f), .number = number, .flags = KBARMAN_FORMER_OPEN };
+		if (call(fd, KBARMAN_FORMER, &f))
+			break;
+		snprintf(path, sizeof(path), "%s/%u", directory, number);
+		file = fopen(path, "w");
+		while ((got = read(f.fd, bytes, sizeof(bytes))) > 0) {
+			if (!file || fwrite(bytes, 1, got, file) != (size_t)got)
+				lost("%s", path);
+			all += got;
+		}
+		if (got || all != f.bytes || fclose(file))
+			lost("%llu bytes of %llu", (long long)all, (long long)f.bytes);
+		if (lseek(f.fd, 0, SEEK_END) != (off_t)all || pread(f.fd, again, sizeof(again), 0) != sizeof(again) ||
+		    ((struct kbarman_stamp *)again)->capture != f.capture)
+			lost("it is no file");
+		former_of(fd, number, KBARMAN_FORMER_RELEASE, f.capture, -EBUSY);
+		close(f.fd);
+		former_of(fd, number, KBARMAN_FORMER_RELEASE, f.capture + 1, -ESTALE);
+		printf("%u 0x%llx %llu %u\n", number, (long long)f.address, (long long)f.bytes, f.end);
+	}
+}
+
+/* Opened by another user, and without a capability that it takes. */
+static void refused(void)
+{
+	pid_t child = fork();
+	int status, fd;
+
+	if (!child) {
+		keep_only(CAPABILITY(CAP_PERFMON) | CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_SETUID) |
+			  CAPABILITY(CAP_DAC_OVERRIDE));
+		fd = device_open();
+		former_of(fd, 0, 0, 0, 0);
+		former_of(fd, 0, KBARMAN_FORMER_OPEN, 0, -EPERM);	/* kernel addresses */
+		former_of(fd, 0, KBARMAN_FORMER_RELEASE, 0, -EPERM);
+		_exit(0);
+	}
+	if (waitpid(child, &status, 0) != child || status)
+		lost("status %d", status);
+	child = fork();
+	if (!child) {
+		if (prctl(PR_SET_KEEPCAPS, 1) || syscall(SYS_setresuid, 1000, 1000, 1000))
+			lost("no other user");
+		keep_only(CAPABILITY(CAP_PERFMON) | CAPABILITY(CAP_SYSLOG) | CAPABILITY(CAP_DAC_OVERRIDE));
+		fd = device_open();
+		if (former_of(fd, 0, 0, 0, 0).uid != ~0U)
+			lost("the user is told");
+		former_of(fd, 0, KBARMAN_FORMER_OPEN, 0, -EPERM);
+		_exit(0);
+	}
+	if (waitpid(child, &status, 0) != child || status)
+		lost("status %d", status);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	int fd = device_open();
+
+	if (!strcmp(what, "record"))
+		record(fd);
+	else if (!strcmp(what, "save") && argc > 2)
+		save(fd, argv[2]);
+	else if (!strcmp(what, "refused"))
+		refused();
+	else if (!strcmp(what, "release") && argc > 2)
+		former_of(fd, atoi(argv[2]), KBARMAN_FORMER_RELEASE,
+			  former_of(fd, atoi(argv[2]), 0, 0, 0).capture, 0);
+	else
+		lost("survivor %s", what);
+	return 0;
+}
