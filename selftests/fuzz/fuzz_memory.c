@@ -16,12 +16,13 @@
 
 static void search(struct kb_memory *memory)
 {
+	static const uint64_t magics[KB_MEMORY_MAGICS] = { MAGIC, MAGIC };
 	static uint8_t page[3 * KB_MEMORY_PAGE];
 	uint64_t from = 0, at = 0;
 	struct kb_error err;
 
 	for (unsigned int i = 0; i < MOST; i++) {
-		if (kb_memory_find(memory, MAGIC, &at, &err) != 1)
+		if (kb_memory_find(memory, magics, &at, &err) != 1)
 			break;
 		if (at < from || at % KB_MEMORY_PAGE ||
 		    kb_memory_read(memory, at, page, sizeof(uint64_t), &err) < 0)

@@ -17,11 +17,13 @@
 #include "../lib/tap.h"
 
 #define MAGIC		0x0102030405060708U
+#define OTHER		0x1112131415161718U
 #define PAGE		KB_MEMORY_PAGE
 #define PAGES		48U	/* three pages of 64 KiB, of which the second one is no memory */
 #define HOLE		16U
 #define HOLE_END	32U
 
+static const uint64_t magics[KB_MEMORY_MAGICS] = { OTHER, MAGIC };
 static uint8_t memory[PAGES * PAGE];
 
 /* ---- files ---- */
@@ -239,7 +241,7 @@ static uint64_t find_all(struct kb_memory *opened)
 {
 	uint64_t found = 0;
 
-	for (uint64_t at = 0; kb_memory_find(opened, MAGIC, &at, &error) == 1; at += PAGE)
+	for (uint64_t at = 0; kb_memory_find(opened, magics, &at, &error) == 1; at += PAGE)
 		found |= (uint64_t)1 << (at % PAGE || at / PAGE >= PAGES ? 63 : at / PAGE);
 	return found;
 }
@@ -292,7 +294,7 @@ static void try_form(const struct form *form)
 	}
 	promise(form, kb_memory_is(path) == (form != RAW), "is_recognized");
 	promise(form, find_all(opened) == FOUND, "is_searched_in_both_byte_orders_up_to_its_end");
-	right = kb_memory_find(opened, MAGIC, &at, &error) == 1 && at == (PAGES - 1) * PAGE;
+	right = kb_memory_find(opened, magics, &at, &error) == 1 && at == (PAGES - 1) * PAGE;
 	promise(form, right, "is_searched_from_an_address_on");
 	right = kb_memory_bytes(opened) == PAGE * (form == RAW ? PAGES : PAGES - HOLE_END + HOLE);
 	promise(form, right, "tells_how_much_memory_it_has");
@@ -468,7 +470,7 @@ static void try_kdump(void)
 	write_kdump(KDUMP);
 	file[4 * PAGE + 12] = 2;
 	opened = open_file(KB_MEMORY_NO_BASE);
-	tap_ok(opened && kb_memory_find(opened, MAGIC, &at, &error) == -ENOTSUP &&
+	tap_ok(opened && kb_memory_find(opened, magics, &at, &error) == -ENOTSUP &&
 	       strstr(kb_error_text(&error), "makedumpfile -c"), "lzo_says_what_to_do");
 	kb_memory_close(opened);
 
@@ -507,6 +509,9 @@ static void try_others(void)
 	opened = open_file(UINT64_MAX - PAGE);
 	tap_ok(opened && kb_memory_bytes(opened) == PAGE, "raw_memory_ends_where_addresses_do");
 	kb_memory_close(opened);
+	tap_ok(!kb_memory_take(&opened, dup(fd), "taken", PAGE, 6 * PAGE, &error) &&
+	       find_all(opened) == (1 << 1 | 1 << 6), "a_descriptor_has_as_much_memory_as_is_said");
+	kb_memory_close(opened);
 	opened = open_file(UINT64_MAX - 100);
 	tap_ok(opened && find_all(opened) == 0, "behind_the_last_page_is_none");
 	kb_memory_close(opened);
@@ -514,7 +519,7 @@ static void try_others(void)
 
 static void fill_memory(void)
 {
-	uint64_t magic = MAGIC;
+	uint64_t magic = MAGIC, other = OTHER;
 	uint32_t random = 1;
 
 	for (size_t i = 0; i < sizeof(memory); i++) {
@@ -522,7 +527,7 @@ static void fill_memory(void)
 		memory[i] = (uint8_t)(i / PAGE % 3 ? i / 100 : random >> 16);
 	}
 	memcpy(memory, &magic, sizeof(magic));
-	memcpy(memory + (PAGES - 1) * PAGE, &magic, sizeof(magic));
+	memcpy(memory + (PAGES - 1) * PAGE, &other, sizeof(other));
 	magic = __builtin_bswap64(magic);
 	memcpy(memory + 5 * PAGE, &magic, sizeof(magic));
 }

@@ -37,10 +37,10 @@ ssize_t kb_memory_pread(const struct kb_memory_file *file, uint64_t offset, void
 			struct kb_error *err);
 
 /*
- * Where in @bytes at @data, from @from on, the first page is that begins with @magic in either byte order; @bytes if
- * none does.
+ * Where in @bytes at @data, from @from on, the first page is that begins with one of @magics in either byte order;
+ * @bytes if none does.
  */
-size_t kb_memory_page_with(const uint8_t *data, size_t from, size_t bytes, uint64_t magic);
+size_t kb_memory_page_with(const uint8_t *data, size_t from, size_t bytes, const uint64_t *magics);
 
 /* Each says why the file can't be read, and returns the code. */
 int kb_memory_damaged(const struct kb_memory_file *file, const char *what, struct kb_error *err);
@@ -60,7 +60,7 @@ int kb_memory_order(struct kb_memory_ranges *ranges, const struct kb_memory_file
 
 /* As kb_memory_find() and kb_memory_read(). What is read ends below 2^64. */
 int kb_memory_find_in(const struct kb_memory_ranges *ranges, const struct kb_memory_file *file,
-		      uint64_t magic, uint64_t *physical, struct kb_error *err);
+		      const uint64_t *magics, uint64_t *physical, struct kb_error *err);
 int kb_memory_read_of(const struct kb_memory_ranges *ranges, const struct kb_memory_file *file,
 		      uint64_t physical, void *to, size_t bytes, struct kb_error *err);
 
@@ -77,7 +77,8 @@ struct kb_kdump;
 int kb_kdump_open(struct kb_kdump **out, const struct kb_memory_file *file, struct kb_error *err);
 void kb_kdump_close(struct kb_kdump *kdump);
 uint64_t kb_kdump_bytes(const struct kb_kdump *kdump);
-int kb_kdump_find(struct kb_kdump *kdump, uint64_t magic, uint64_t *physical, struct kb_error *err);
+int kb_kdump_find(struct kb_kdump *kdump, const uint64_t *magics, uint64_t *physical,
+		  struct kb_error *err);
 int kb_kdump_read(struct kb_kdump *kdump, uint64_t physical, void *to, size_t bytes,
 		  struct kb_error *err);
 

@@ -271,9 +271,10 @@ uint64_t kb_kdump_bytes(const struct kb_kdump *kdump)
 	return kdump->before[kdump->nr_blocks] * kdump->page_bytes;
 }
 
-int kb_kdump_find(struct kb_kdump *kdump, uint64_t magic, uint64_t *physical, struct kb_error *err)
+int kb_kdump_find(struct kb_kdump *kdump, const uint64_t *magics, uint64_t *physical,
+		  struct kb_error *err)
 {
-	const size_t bytes = kdump->page_bytes - KB_MEMORY_PAGE + sizeof(magic);
+	const size_t bytes = kdump->page_bytes - KB_MEMORY_PAGE + sizeof(*magics);
 
 	for (uint64_t number = *physical / kdump->page_bytes; number < kdump->nr_pages; number++) {
 		uint64_t address = number * kdump->page_bytes;
@@ -283,7 +284,7 @@ int kb_kdump_find(struct kb_kdump *kdump, uint64_t magic, uint64_t *physical, st
 		if (ret < 0)
 			return ret;
 		from = (from + KB_MEMORY_PAGE - 1) / KB_MEMORY_PAGE * KB_MEMORY_PAGE;
-		found = ret ? kb_memory_page_with(kdump->page, from, bytes, magic) : bytes;
+		found = ret ? kb_memory_page_with(kdump->page, from, bytes, magics) : bytes;
 		if (found < bytes) {
 			*physical = address + found;
 			return 1;

@@ -92,16 +92,12 @@ static int read_headers(struct kb_memory *memory, struct kb_error *err)
 				      "makedumpfile", err);
 }
 
-int kb_memory_open(struct kb_memory **out, const char *path, uint64_t base, struct kb_error *err)
+/* @ret: of what opened the file. */
+static int read_memory(struct kb_memory **out, struct kb_memory *memory, uint64_t base, int ret,
+		       struct kb_error *err)
 {
-	struct kb_memory *memory = calloc(1, sizeof(*memory));
-	struct kb_memory_file *file;
-	int ret;
+	struct kb_memory_file *file = &memory->file;
 
-	if (!memory)
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "%s: out of memory", path);
-	file = &memory->file;
-	ret = open_file(file, path, err);
 	if (!ret) {
 		file->room = file->size < BUFFER ? (size_t)file->size : BUFFER - 1;
 		file->room = (file->room | (KB_MEMORY_PAGE - 1)) + 1;
@@ -122,6 +118,31 @@ int kb_memory_open(struct kb_memory **out, const char *path, uint64_t base, stru
 	return ret;
 }
 
+int kb_memory_open(struct kb_memory **out, const char *path, uint64_t base, struct kb_error *err)
+{
+	struct kb_memory *memory = calloc(1, sizeof(*memory));
+
+	if (!memory)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "%s: out of memory", path);
+	return read_memory(out, memory, base, open_file(&memory->file, path, err), err);
+}
+
+int kb_memory_take(struct kb_memory **out, int fd, const char *name, uint64_t base, uint64_t size,
+		   struct kb_error *err)
+{
+	struct kb_memory *memory = calloc(1, sizeof(*memory));
+	char *its = strdup(name);
+
+	if (!memory || !its) {
+		close(fd);
+		free(memory);
+		free(its);
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "%s: out of memory", name);
+	}
+	memory->file = (struct kb_memory_file){ .fd = fd, .name = its, .size = size };
+	return read_memory(out, memory, base, 0, err);
+}
+
 void kb_memory_close(struct kb_memory *memory)
 {
 	if (!memory)
@@ -137,12 +158,12 @@ uint64_t kb_memory_bytes(const struct kb_memory *memory)
 	return memory->kdump ? kb_kdump_bytes(memory->kdump) : memory->ranges.bytes;
 }
 
-int kb_memory_find(struct kb_memory *memory, uint64_t magic, uint64_t *physical,
-		   struct kb_error *err)
+int kb_memory_find(struct kb_memory *memory, const uint64_t magics[KB_MEMORY_MAGICS],
+		   uint64_t *physical, struct kb_error *err)
 {
 	if (memory->kdump)
-		return kb_kdump_find(memory->kdump, magic, physical, err);
-	return kb_memory_find_in(&memory->ranges, &memory->file, magic, physical, err);
+		return kb_kdump_find(memory->kdump, magics, physical, err);
+	return kb_memory_find_in(&memory->ranges, &memory->file, magics, physical, err);
 }
 
 int kb_memory_read(struct kb_memory *memory, uint64_t physical, void *to, size_t bytes,

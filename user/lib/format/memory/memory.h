@@ -35,6 +35,13 @@ bool kb_memory_is(const char *path);
  */
 int kb_memory_open(struct kb_memory **out, const char *path, uint64_t base, struct kb_error *err);
 
+/*
+ * The same with @fd, which pread() reads and @memory closes, also on an error: @size bytes of raw memory from @base on.
+ * @name: for the texts of errors.
+ */
+int kb_memory_take(struct kb_memory **out, int fd, const char *name, uint64_t base, uint64_t size,
+		   struct kb_error *err);
+
 /* @memory may be NULL. */
 void kb_memory_close(struct kb_memory *memory);
 
@@ -43,11 +50,13 @@ uint64_t kb_memory_bytes(const struct kb_memory *memory);
 
 /*
  * Find the first page (at a multiple of KB_MEMORY_PAGE) at or behind *@physical whose first eight
- * bytes are @magic, in either byte order. Returns 1 and sets *@physical; 0 if there is none; or a
+ * bytes are one of @magics, in either byte order. Returns 1 and sets *@physical; 0 if there is none; or a
  * negative errno: of a read, or -ENOTSUP for a page of a compression that is not known.
  */
-int kb_memory_find(struct kb_memory *memory, uint64_t magic, uint64_t *physical,
-		   struct kb_error *err);
+#define KB_MEMORY_MAGICS	2U
+
+int kb_memory_find(struct kb_memory *memory, const uint64_t magics[KB_MEMORY_MAGICS],
+		   uint64_t *physical, struct kb_error *err);
 
 /*
  * Copy the @bytes of memory at @physical. Returns 1; 0 if the file does not have all of them: then

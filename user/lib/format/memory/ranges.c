@@ -30,11 +30,15 @@ ssize_t kb_memory_pread(const struct kb_memory_file *file, uint64_t offset, void
 	return (ssize_t)got;
 }
 
-size_t kb_memory_page_with(const uint8_t *data, size_t from, size_t bytes, uint64_t magic)
+size_t kb_memory_page_with(const uint8_t *data, size_t from, size_t bytes, const uint64_t *magics)
 {
-	for (; from + sizeof(magic) <= bytes; from += KB_MEMORY_PAGE)
-		if (kb_load64(data + from, false) == magic || kb_load64(data + from, true) == magic)
-			return from;
+	for (; from + sizeof(*magics) <= bytes; from += KB_MEMORY_PAGE) {
+		uint64_t word = kb_load64(data + from, false), turned = kb_load64(data + from, true);
+
+		for (unsigned int i = 0; i < KB_MEMORY_MAGICS; i++)
+			if (word == magics[i] || turned == magics[i])
+				return from;
+	}
 	return bytes;
 }
 
@@ -119,7 +123,7 @@ static size_t first_behind(const struct kb_memory_ranges *ranges, uint64_t physi
 }
 
 static int find(const struct kb_memory_range *range, const struct kb_memory_file *file,
-		uint64_t magic, uint64_t *physical, struct kb_error *err)
+		const uint64_t *magics, uint64_t *physical, struct kb_error *err)
 {
 	uint64_t at = *physical > range->physical ? *physical : range->physical, left;
 	size_t part = KB_MEMORY_PAGE, found;
@@ -134,7 +138,7 @@ static int find(const struct kb_memory_range *range, const struct kb_memory_file
 				      left < part ? (size_t)left : part, err);
 		if (got < 0)
 			return (int)got;
-		found = kb_memory_page_with(file->buffer, 0, (size_t)got, magic);
+		found = kb_memory_page_with(file->buffer, 0, (size_t)got, magics);
 		if (found < (size_t)got) {
 			*physical = at + found;
 			return 1;
@@ -149,12 +153,12 @@ static int find(const struct kb_memory_range *range, const struct kb_memory_file
 }
 
 int kb_memory_find_in(const struct kb_memory_ranges *ranges, const struct kb_memory_file *file,
-		      uint64_t magic, uint64_t *physical, struct kb_error *err)
+		      const uint64_t *magics, uint64_t *physical, struct kb_error *err)
 {
 	int ret = 0;
 
 	for (size_t i = first_behind(ranges, *physical); !ret && i < ranges->nr; i++)
-		ret = find(&ranges->rows[i], file, magic, physical, err);
+		ret = find(&ranges->rows[i], file, magics, physical, err);
 	return ret;
 }
 

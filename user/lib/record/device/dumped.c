@@ -301,11 +301,12 @@ bool kb_dumps_is(const char *path)
 
 static int find_beacons(struct kb_dumps *dumps, struct kb_error *err)
 {
+	static const uint64_t magics[KB_MEMORY_MAGICS] = { KBARMAN_BEACON_MAGIC, KBARMAN_BEACON_MAGIC };
 	uint64_t physical = 0;
 	int ret;
 
 	do {
-		ret = kb_memory_find(dumps->memory, KBARMAN_BEACON_MAGIC, &physical, err);
+		ret = kb_memory_find(dumps->memory, magics, &physical, err);
 		if (ret != 1)
 			return ret;
 		ret = read_beacon(dumps, physical, err);
