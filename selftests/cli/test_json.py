@@ -326,7 +326,8 @@ def info_has_what_is_promised(tmp):
         "host": "here", "release": "6.1.0", "command": "./a", "filter": "none",
         "fallback": "cpu-clock", "clock_unsteady": "1", "counter.0.0": "cycles", "written.0": "5",
         "missed.map": "1", "stopped.0.throttled": "1", "sources": "wake", "uncounted.0.1": "misses",
-        "unsampled.0.0": "misses", **TRIGGERED})
+        "unsampled.0.0": "misses", "end": "panic", "end_ticks": "1100", "end_cpu": "0", "end_task": "7,a",
+        "end_text": "why", **TRIGGERED})
     capture.about(0, 500, 0, "waking", 7)
     capture.switch(0, 1000, 7)
     capture.save(os.path.join(tmp, "kbarman.cap"))

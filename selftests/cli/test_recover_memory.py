@@ -3,8 +3,10 @@
 """`kbarman recover` of memory: captures whose pages are anywhere, with beacons that say where.
 
 KBARMAN_SEED is the chance's seed."""
+import json
 import os
 import random
+import re
 import struct
 import sys
 
@@ -16,32 +18,44 @@ from barman_image import Image
 SEED = int(os.environ.get("KBARMAN_SEED", "7"))
 PAGE = 4096
 MAGIC = 0x424541434f4e3031
+STAMP = 0x5354414d50303031
 BASE = 0x40000000
 RUNNING = 2
 SWITCH = 3
 
 
-def sealed(order, words):
-    """A beacon with these @words behind its sum."""
-    total = MAGIC
+def sealed(order, words, magic=MAGIC):
+    """A beacon with these @words behind its sum; the begin of a stamp, too."""
+    total = magic
     for word in words:
         total = ((total ^ word) * 0x100000001b3) % (1 << 64)
-    return struct.pack(f"{order}{2 + len(words)}Q", MAGIC, total, *words)
+    return struct.pack(f"{order}{2 + len(words)}Q", magic, total, *words)
 
 
 def beacon(order, capture, header_bytes, map_bytes, part, first, frames):
     return sealed(order, [capture, PAGE, header_bytes, map_bytes, part, first, len(frames), *frames])
 
 
+def stamp(capture, order="<", address=BASE, began=1795932900, size=PAGE, **end):
+    """How a recording ended: see uapi/stamp.h."""
+    end = {"end": 2, "cpu": 1, "task": 1234, "ticks": 7000, "comm": b"bash", "text": b"Fatal exception",
+           "chain": [0xffffffff81000010, 0xffffffff81000020], **end}
+    return (sealed(order, [capture, address, 1000, 1, began * 10**9], STAMP) +
+            struct.pack(f"{order}QIIIIQ16s128s16Q", size, end["end"], end["cpu"], end["task"],
+                        end.get("nr", len(end["chain"])), end["ticks"], end["comm"], end["text"],
+                        *(end["chain"] + [0] * 16)[:16])).ljust(PAGE, b"\0")
+
+
 class Memory:
     """Sessions are put where there is room, page by page; the rest is noise."""
 
-    def __init__(self, pages=400):
-        self.random = random.Random(SEED)
+    def __init__(self, pages=400, seed=SEED):
+        self.random = random.Random(seed)
         self.pages = [self.random.randbytes(PAGE) for _ in range(pages)]
         self.free = list(range(pages))
         self.random.shuffle(self.free)
         self.beacons = []       # numbers of their pages
+        self.capture = 0        # of the last session
 
     def put(self, page):
         at = self.free.pop()
@@ -50,13 +64,18 @@ class Memory:
 
     def add(self, maps, order="<", header_bytes=PAGE):
         """The @maps of the CPUs of a session, whose first @header_bytes are the same."""
-        capture = self.random.getrandbits(64)
+        capture = self.capture = self.random.getrandbits(64)
         rings = [its[header_bytes:] for its in maps]
         for part, data in enumerate([maps[0][:header_bytes], *rings]):
             frames = [self.put(data[at:at + PAGE]) for at in range(0, len(data), PAGE)]
             for first in range(0, len(frames), 3):
                 self.beacons.append(self.put(beacon(order, capture, header_bytes, len(maps[0]), part, first,
                                                     frames[first:first + 3])) - BASE // PAGE)
+
+    def put_stamp(self, *args, **end):
+        at = self.free.pop()
+        self.pages[at] = stamp(self.capture, *args, address=BASE + at * PAGE, **end)
+        return at
 
     def save(self, path):
         with open(path, "wb") as file:
@@ -149,6 +168,77 @@ def a_session_that_ran_is_told(tmp):
     memory.add(maps_of(3, state=RUNNING))
     done = recover(tmp, memory)
     assert done.returncode == 0 and "session 3 was recording when the machine stopped" in done.stderr, done
+
+
+def facts(tmp, name="out.cap"):
+    return dict(re.findall(rb"kbarman\.(end\w*)=([^\0]*)", content(tmp, name)))
+
+
+def a_stamp_says_how_a_recording_ended(tmp):
+    for order in "<", ">":
+        memory, maps = Memory(), maps_of(5, order=order)
+        memory.add(maps, order)
+        memory.put_stamp(order)
+        done = recover(tmp, memory, "-o", "out.cap")
+        assert done.returncode == 0, done
+        assert "ended with a panic: Fatal exception; CPU 1 ran bash (task 1234)" in done.stderr, done
+        assert facts(tmp) == {b"end": b"panic", b"end_ticks": b"7000", b"end_cpu": b"1", b"end_task": b"1234,bash",
+                              b"end_text": b"Fatal exception",
+                              b"end_chain": b"0xffffffff81000010,0xffffffff81000020"}, facts(tmp)
+        assert re.search(r"# ended    : -?[\d.]+ s: with a panic: Fatal exception; CPU 1 ran bash \(task 1234\)",
+                         tap.run("report", "out.cap", cwd=tmp).stdout)
+        assert re.search(r"^ended +with a panic: Fatal exception", tap.run("info", "out.cap", cwd=tmp).stdout, re.M)
+        lines = map(json.loads, tap.run("info", "-j", "out.cap", cwd=tmp).stdout.splitlines())
+        end, = (line for line in lines if line["kind"] == "end")
+        assert (end["how"], end["cpu"], end["tid"], end["task"], end["text"]) == \
+            ("panic", 1, 1234, "bash", "Fatal exception"), end
+
+
+def an_end_that_linux_did_not_finish_to_tell_is_told_as_far_as_it_is(tmp):
+    for end, says in ({"end": 0}, "without a word from Linux"), ({"end": 2, "ticks": 0}, "ended with a panic\n"), \
+            ({"end": 1, "text": b"power off", "comm": b"init"}, "ended with a reboot: power off; CPU 1 ran init"):
+        memory = Memory()
+        memory.add(maps_of(5))
+        memory.put_stamp(**end)
+        done = recover(tmp, memory, "-o", "out.cap")
+        assert done.returncode == 0 and says in done.stderr, done
+        assert facts(tmp)[b"end"] == [b"unknown", b"reboot", b"panic"][end["end"]]
+        assert (b"end_cpu" in facts(tmp)) == (end["end"] == 1), facts(tmp)
+
+
+def no_stamp_is_believed_that_is_damaged(tmp):
+    wrong = [{"end": 3}, {"nr": 17}, {"size": 0}, {"size": PAGE + 1}, {"text": b"x" * 128}, {"comm": b"y" * 16}]
+    for at in [None] * len(wrong) + list(range(8, 56, 5)):
+        memory = Memory()
+        memory.add(maps_of(5))
+        number = memory.put_stamp(**(wrong.pop() if at is None else {}))
+        if at is not None:
+            page = bytearray(memory.pages[number])
+            page[at] ^= 1 << at % 8
+            memory.pages[number] = bytes(page)
+        done = recover(tmp, memory, "-o", "out.cap")
+        assert done.returncode == 0 and "1 pages begin as" in done.stderr and "recording ended" not in done.stderr, (at, done)
+        assert not facts(tmp)
+
+
+def what_a_stamp_says_controls_no_terminal(tmp):
+    memory = Memory()
+    memory.add(maps_of(5))
+    memory.put_stamp(text=b"a\x1b[2Jb\nkbarman: \xff", comm=b"e\x07\x9bvil")
+    done = recover(tmp, memory, "-o", "out.cap")
+    assert done.returncode == 0 and "a?[2Jb?kbarman: ?; CPU 1 ran e??vil" in done.stderr, done
+    for verb in "report", "info":
+        assert "a?[2Jb?kbarman: ?; CPU 1 ran e??vil" in tap.run(verb, "out.cap", cwd=tmp).stdout, verb
+
+
+def a_stamp_of_another_recording_or_place_says_nothing(tmp):
+    memory = Memory()
+    memory.add(maps_of(5))
+    memory.capture += 1
+    memory.put_stamp()
+    memory.pages[memory.free.pop()] = stamp(memory.capture - 1, address=BASE + 17)
+    done = recover(tmp, memory, "-o", "out.cap")
+    assert done.returncode == 0 and "recording ended" not in done.stderr and not facts(tmp), done
 
 
 def memory_that_ends_early_is_told(tmp):

@@ -14,6 +14,7 @@
 #include <kbarman/trace.h>
 
 #include "analysis/facts/counted.h"
+#include "analysis/facts/end.h"
 #include "analysis/facts/recorded.h"
 #include "analysis/facts/stops.h"
 #include "analysis/facts/triggered.h"
@@ -331,6 +332,15 @@ static void lines_of_triggers(struct info *info)
 			      "before this one\n", "", more);
 }
 
+static void line_of_end(struct info *info)
+{
+	char words[KB_END_WORDS];
+	struct kb_end end;
+
+	if (kb_end_get(info->barman, &end))
+		line(info, "ended", kb_end_words(&end, words));
+}
+
 static void print_text(struct info *info)
 {
 	const struct kb_header *h = info->header;
@@ -350,6 +360,7 @@ static void print_text(struct info *info)
 	if (filter && strcmp(filter, "none"))
 		line(info, "filter", filter);
 	line_of_time(info);
+	line_of_end(info);
 	lines_of_triggers(info);
 	if (fact(info, "clock_unsteady"))
 		line(info, "clock", "during the recording the kernel found the CPU's counter (TSC) "
@@ -441,6 +452,25 @@ static void json_uncounted(struct info *info)
 	per_core_json(&info->json, "unsampled", info->unsampled, info->nr_unsampled);
 }
 
+static void json_end(struct info *info)
+{
+	struct kb_json *json = &info->json;
+	struct kb_end end;
+
+	if (!kb_end_get(info->barman, &end))
+		return;
+	kb_json_begin(json, "end");
+	kb_json_string(json, "how", kb_end_word(end.how));
+	if (end.ticks) {
+		kb_json_i64(json, "at_ns", kb_barman_ns(info->barman, end.ticks));
+		kb_json_u64(json, "cpu", end.cpu);
+		kb_json_u64(json, "tid", end.task_id);
+		kb_json_string(json, "task", end.task);
+		kb_json_string(json, "text", end.text);
+	}
+	kb_json_end(json);
+}
+
 static void print_json(struct info *info)
 {
 	const struct kb_header *h = info->header;
@@ -482,6 +512,7 @@ static void print_json(struct info *info)
 	kb_json_array_end(json);
 	kb_json_string(json, "sources", fact(info, "sources"));
 	kb_json_end(json);
+	json_end(info);
 	trigger_lines(json, info->barman);
 	json_counts(info, "records", -1, &info->all);
 	for (uint32_t i = 0; i < h->max_cores; i++)

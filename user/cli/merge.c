@@ -97,7 +97,7 @@ static int merge(char **paths, unsigned int count, const char *output)
 	if (!captures || !traces)
 		cli_fail("out of memory");
 	else if (open_inputs(traces, captures, count, paths))
-		status = merged_write(captures, count, output, &records);
+		status = merged_write(captures, count, NULL, output, &records);
 	cli_progress_end();
 	if (!status) {
 		if (!is_input(output, paths, count))

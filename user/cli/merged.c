@@ -3,15 +3,15 @@
 #include "cli/merged.h"
 #include "record/merge/captures.h"
 
-int merged_write(struct kb_barman *const *captures, unsigned int count, const char *path,
-		 uint64_t *records)
+int merged_write(struct kb_barman *const *captures, unsigned int count, const char *const *facts,
+		 const char *path, uint64_t *records)
 {
 	struct kb_error err = { 0 };
 	struct cli_output out;
 
 	if (cli_output_open_private(&out, path))
 		return CLI_IMPOSSIBLE;
-	if (kb_captures_merge(captures, count, out.fd, records, &err)) {
+	if (kb_captures_merge(captures, count, facts, out.fd, records, &err)) {
 		cli_warn("%s: %s", out.path, kb_error_text(&err));
 		cli_output_abandon(&out);
 		return CLI_IMPOSSIBLE;

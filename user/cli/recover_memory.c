@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/facts/end.h"
 #include "cli/base/cli.h"
 #include "cli/base/sandbox.h"
 #include "cli/base/sides.h"
@@ -60,6 +61,7 @@ static bool open_maps(struct maps *maps, struct kb_dumped *dumped)
 static int say_what_is_missing(const struct kb_dumped *dumped)
 {
 	unsigned int running = 0, incomplete = 0;
+	char words[KB_END_WORDS];
 
 	for (uint32_t i = 0; i < dumped->nr_cpus; i++) {
 		running += dumped->cpus[i].running;
@@ -67,6 +69,11 @@ static int say_what_is_missing(const struct kb_dumped *dumped)
 	}
 	if (running)
 		cli_note("session %" PRIu64 " was recording when the machine stopped", dumped->session);
+	if (dumped->stamp) {
+		struct kb_end end = kb_end_of(dumped->stamp);
+
+		cli_note("the recording ended %s", kb_end_words(&end, words));
+	}
 	if (!incomplete)
 		return CLI_OK;
 	cli_warn("session %" PRIu64 ": the memory lacks pages of the maps of %u of %u CPUs: what was in them is "
@@ -76,12 +83,15 @@ static int say_what_is_missing(const struct kb_dumped *dumped)
 
 static int recover_capture(struct kb_dumped *dumped, const char *output)
 {
+	struct kb_end_facts facts = { 0 };
 	uint64_t records = 0;
 	struct maps maps;
 	int status = CLI_IMPOSSIBLE;
 
+	if (dumped->stamp)
+		kb_end_facts(&facts, dumped->stamp);
 	if (open_maps(&maps, dumped))
-		status = merged_write(maps.captures, maps.count, output, &records);
+		status = merged_write(maps.captures, maps.count, facts.facts, output, &records);
 	if (!status) {
 		int missing = say_what_is_missing(dumped);
 
@@ -110,7 +120,8 @@ static int recover_dumps(const struct recover_memory *how, struct kb_dumps *dump
 	int status = CLI_OK;
 
 	if (dumps->damaged)
-		cli_warn("%" PRIu64 " pages begin as a page that says where a capture is, and are damaged",
+		cli_warn("%" PRIu64 " pages begin as a page that says where a capture is or how one ended, and are "
+			 "damaged",
 			 dumps->damaged);
 	for (uint32_t i = 0; i < dumps->nr_captures; i++)
 		wanted += !how->session || dumps->captures[i].session == how->session;
@@ -150,7 +161,8 @@ int recover_memory(const struct recover_memory *how)
 	cli_sandbox(&(struct cli_sandbox) { .inputs = &how->file, .nr_inputs = 1,
 					    .output = how->output ? how->output : some });
 	free(some);
-	if (kb_dumps_find(&dumps, how->file, how->base, &err))
+	if (how->former ? kb_dumps_former(&dumps, how->former, how->file, &err) :
+			  kb_dumps_find(&dumps, how->file, how->base, &err))
 		status = cli_fail_error(&err);
 	else
 		status = recover_dumps(how, dumps);

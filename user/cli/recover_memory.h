@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* kbarman recover of a memory dump: captures of the machine's sessions, out of its memory. */
+/*
+ * kbarman recover of memory: captures of a machine's sessions, out of a dump, or out of the memory of this machine that
+ * survived its last boot.
+ */
 #ifndef KBARMAN_CLI_RECOVER_MEMORY_H
 #define KBARMAN_CLI_RECOVER_MEMORY_H
 
 #include <stdint.h>
 
+#include <kbarman/device.h>
+
 struct recover_memory {
 	const char *file;
 	uint64_t base;		/* of raw memory; KB_DUMPS_NO_BASE */
 	uint64_t session;	/* the only one that is wanted; 0: all */
+	const struct kbarman_former *former;	/* what is called `file`; NULL: open that */
 	const char *output;	/* NULL: FILE.SESSION.cap */
 };
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "analysis/facts/counted.h"
+#include "analysis/facts/end.h"
 #include "analysis/facts/triggered.h"
 #include "export/text/report_parts.h"
 
@@ -162,6 +163,20 @@ static void put_triggers(const struct report_text *report)
 				    "before this one\n", more);
 }
 
+static void put_end(const struct report_text *report)
+{
+	char words[KB_END_WORDS];
+	struct kb_end end;
+
+	if (!kb_end_get(report->barman, &end))
+		return;
+	text_printf(report, "# ended    : ");
+	if (end.ticks)
+		text_printf(report, "%.6f s: ", seconds_since_start(report, kb_barman_ns(report->barman, end.ticks)));
+	text_put(report, kb_end_words(&end, words), 0);
+	text_printf(report, "\n");
+}
+
 void text_put_head(const struct report_text *report)
 {
 	const char *host = kb_barman_fact(report->barman, "host");
@@ -175,6 +190,7 @@ void text_put_head(const struct report_text *report)
 	if (filter && strcmp(filter, "none") != 0)
 		put_head_line(report, "filter", filter);
 	put_time(report);
+	put_end(report);
 	put_triggers(report);
 	put_clock(report);
 	put_sleeps(report);

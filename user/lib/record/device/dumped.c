@@ -14,6 +14,7 @@
 #include <uapi/barman_v2.h>
 #include <uapi/beacon.h>
 #include <uapi/kbarman.h>
+#include <uapi/stamp.h>
 
 #define PAGE_MAX	65536U
 #define MAP_MAX		((uint64_t)1 << 40)
@@ -89,6 +90,43 @@ static int read_beacon(struct kb_dumps *dumps, uint64_t physical, struct kb_erro
 	ret = read_frames(dumps->memory, physical, &head, kept->swap, &kept->its, err);
 	dumps->nr_beacons += ret == 1;
 	return ret;
+}
+
+/* ---- one stamp ---- */
+
+static bool ends(const char *text, size_t size)
+{
+	return memchr(text, '\0', size);
+}
+
+/* As read_beacon(). What the sum has not is only checked for its form. */
+static int read_stamp(struct kb_dumps *dumps, uint64_t physical, bool swap, struct kb_error *err)
+{
+	struct kbarman_stamp stamp;
+	int ret = kb_memory_read(dumps->memory, physical, &stamp, sizeof(stamp), err);
+
+	if (ret != 1)
+		return ret;
+	turn(&stamp.magic, &stamp.bytes + 1, swap);
+	for (uint32_t *word = &stamp.end; word <= &stamp.nr_chain; word++)
+		*word = kb_load32(word, swap);
+	turn(&stamp.ticks, &stamp.ticks + 1, swap);
+	turn(stamp.chain, stamp.chain + KBARMAN_STAMP_CHAIN, swap);
+	if (dumps->nr_stamps == KB_STAMPS_MAX || stamp.sum != kbarman_stamp_sum(&stamp) ||
+	    stamp.address != physical || !stamp.bytes || stamp.bytes % KB_MEMORY_PAGE ||
+	    stamp.end > KBARMAN_END_PANIC || stamp.nr_chain > KBARMAN_STAMP_CHAIN ||
+	    !ends(stamp.comm, sizeof(stamp.comm)) || !ends(stamp.text, sizeof(stamp.text)))
+		return 0;
+	dumps->stamps[dumps->nr_stamps++] = stamp;
+	return 1;
+}
+
+static const struct kbarman_stamp *find_stamp(const struct kb_dumps *dumps, uint64_t capture)
+{
+	for (uint32_t i = 0; i < dumps->nr_stamps; i++)
+		if (dumps->stamps[i].capture == capture)
+			return &dumps->stamps[i];
+	return NULL;
 }
 
 /* ---- pages ---- */
@@ -226,7 +264,10 @@ static int add_capture(struct kb_dumps *dumps, uint32_t from, uint32_t to, struc
 	if (!KB_ARRAY_ROOM(dumps->captures, dumps->max_captures, dumps->nr_captures + 1))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	capture = &dumps->captures[dumps->nr_captures];
-	*capture = (struct kb_dumped) { .cpus = calloc(to - from, sizeof(*capture->cpus)) };
+	*capture = (struct kb_dumped) {
+		.cpus = calloc(to - from, sizeof(*capture->cpus)),
+		.stamp = find_stamp(dumps, dumps->beacons[from].its->capture),
+	};
 	if (!capture->cpus)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	dumps->nr_captures++;
@@ -272,7 +313,7 @@ static void keep_those_that_agree(struct kb_dumps *dumps)
 	dumps->nr_beacons = (uint32_t)(kept - dumps->beacons);
 }
 
-static int find_captures(struct kb_dumps *dumps, struct kb_error *err)
+static int find_captures(struct kb_dumps *dumps, const uint64_t *capture, struct kb_error *err)
 {
 	uint32_t to;
 	int ret = 0;
@@ -282,7 +323,8 @@ static int find_captures(struct kb_dumps *dumps, struct kb_error *err)
 	keep_those_that_agree(dumps);
 	for (uint32_t from = 0; from < dumps->nr_beacons && !ret; from = to) {
 		to = end_of(dumps, from, false);
-		ret = add_capture(dumps, from, to, err);
+		if (!capture || dumps->beacons[from].its->capture == *capture)
+			ret = add_capture(dumps, from, to, err);
 	}
 	if (dumps->nr_captures)
 		qsort(dumps->captures, dumps->nr_captures, sizeof(*dumps->captures), by_session);
@@ -299,9 +341,20 @@ bool kb_dumps_is(const char *path)
 	return kb_memory_is(path);
 }
 
-static int find_beacons(struct kb_dumps *dumps, struct kb_error *err)
+/* A page that begins as a beacon or a stamp does. As read_beacon(). */
+static int read_page(struct kb_dumps *dumps, uint64_t physical, struct kb_error *err)
 {
-	static const uint64_t magics[KB_MEMORY_MAGICS] = { KBARMAN_BEACON_MAGIC, KBARMAN_BEACON_MAGIC };
+	uint64_t magic;
+	int ret = kb_memory_read(dumps->memory, physical, &magic, sizeof(magic), err);
+
+	if (ret == 1 && (magic == KBARMAN_STAMP_MAGIC || kb_load64(&magic, true) == KBARMAN_STAMP_MAGIC))
+		return read_stamp(dumps, physical, magic != KBARMAN_STAMP_MAGIC, err);
+	return ret == 1 ? read_beacon(dumps, physical, err) : ret;
+}
+
+static int find_pages(struct kb_dumps *dumps, struct kb_error *err)
+{
+	static const uint64_t magics[KB_MEMORY_MAGICS] = { KBARMAN_BEACON_MAGIC, KBARMAN_STAMP_MAGIC };
 	uint64_t physical = 0;
 	int ret;
 
@@ -309,31 +362,53 @@ static int find_beacons(struct kb_dumps *dumps, struct kb_error *err)
 		ret = kb_memory_find(dumps->memory, magics, &physical, err);
 		if (ret != 1)
 			return ret;
-		ret = read_beacon(dumps, physical, err);
+		ret = read_page(dumps, physical, err);
 		dumps->damaged += !ret;
 		physical += KB_MEMORY_PAGE;
 	} while (ret >= 0 && physical);
 	return ret < 0 ? ret : 0;
 }
 
-int kb_dumps_find(struct kb_dumps **out, const char *path, uint64_t base, struct kb_error *err)
+/* @capture: the only one that is wanted; NULL: all. */
+static int read_dumps(struct kb_dumps **out, struct kb_memory *memory, const uint64_t *capture,
+		      struct kb_error *err)
 {
 	struct kb_dumps *dumps = calloc(1, sizeof(*dumps));
 	int ret;
 
 	*out = NULL;
-	if (!dumps)
+	if (!dumps) {
+		kb_memory_close(memory);
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	ret = kb_memory_open(&dumps->memory, path, base, err);
+	}
+	dumps->memory = memory;
+	ret = find_pages(dumps, err);
 	if (!ret)
-		ret = find_beacons(dumps, err);
-	if (!ret)
-		ret = find_captures(dumps, err);
+		ret = find_captures(dumps, capture, err);
 	if (ret)
 		kb_dumps_free(dumps);
 	else
 		*out = dumps;
 	return ret;
+}
+
+int kb_dumps_find(struct kb_dumps **out, const char *path, uint64_t base, struct kb_error *err)
+{
+	struct kb_memory *memory;
+	int ret = kb_memory_open(&memory, path, base, err);
+
+	*out = NULL;
+	return ret ? ret : read_dumps(out, memory, NULL, err);
+}
+
+int kb_dumps_former(struct kb_dumps **out, const struct kbarman_former *former, const char *name, struct kb_error *err)
+{
+	struct kb_memory *memory;
+	uint64_t capture = former->capture;
+	int ret = kb_memory_take(&memory, former->fd, name, former->address, former->bytes, err);
+
+	*out = NULL;
+	return ret ? ret : read_dumps(out, memory, &capture, err);
 }
 
 void kb_dumps_free(struct kb_dumps *dumps)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The captures in the memory of a machine that does not run any more: where their beacons (uapi/beacon.h) say. Nothing
- * of the memory is believed: the pages of a capture are read as a file is.
+ * The captures in the memory of a machine that does not run any more: where their beacons (uapi/beacon.h) say, and how
+ * they ended, where there are stamps (uapi/stamp.h). Nothing of the memory is believed: the pages of a capture are read
+ * as a file is.
  */
 #ifndef KB_LIB_RECORD_DEVICE_DUMPED_H
 #define KB_LIB_RECORD_DEVICE_DUMPED_H
@@ -13,6 +14,8 @@
 #include <kbarman/error.h>
 
 #include "format/memory/memory.h"
+#include <uapi/kbarman.h>
+#include <uapi/stamp.h>
 
 /* The map of a CPU. */
 struct kb_dumped_cpu {
@@ -31,15 +34,21 @@ struct kb_dumped {
 	uint64_t session;
 	uint32_t nr_cpus;
 	struct kb_dumped_cpu *cpus;
+	const struct kbarman_stamp *stamp;	/* in this machine's byte order, with texts that end; NULL: none */
 };
+
+/* A machine has two: a memory of more is not one. */
+#define KB_STAMPS_MAX	16
 
 struct kb_dumps {
 	uint32_t nr_captures, max_captures;
 	struct kb_dumped *captures;	/* by session */
-	uint64_t damaged;		/* pages that begin as a beacon does and are none */
+	uint64_t damaged;		/* pages that begin as a beacon or a stamp does and are none */
 	struct kb_memory *memory;	/* internal, as those below */
 	struct kb_beacon *beacons;
 	uint32_t nr_beacons, max_beacons;
+	struct kbarman_stamp stamps[KB_STAMPS_MAX];
+	uint32_t nr_stamps;
 };
 
 /* Load what reading may need. Call it before files can't be opened any more. */
@@ -55,6 +64,8 @@ bool kb_dumps_is(const char *path);
 #define KB_DUMPS_NO_BASE	KB_MEMORY_NO_BASE
 
 int kb_dumps_find(struct kb_dumps **out, const char *path, uint64_t base, struct kb_error *err);
+/* The one capture of @former, which is open: its descriptor is @out's, also on an error. @name: for error texts. */
+int kb_dumps_former(struct kb_dumps **out, const struct kbarman_former *former, const char *name, struct kb_error *err);
 void kb_dumps_free(struct kb_dumps *dumps);	/* NULL is allowed */
 
 /* Open the map of @cpu, which lives as long as the reader. @name: for the texts of errors. */

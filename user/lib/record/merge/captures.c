@@ -160,8 +160,17 @@ static int merge_records(struct input *inputs, unsigned int count,
 	return ret;
 }
 
-int kb_captures_merge(struct kb_barman *const *captures, unsigned int count, int fd,
-		      uint64_t *records, struct kb_error *err)
+static int write_facts(const char *const *facts, struct kb_barman_writer *writer)
+{
+	int64_t ret = 0;
+
+	for (; facts && *facts && ret >= 0; facts++)
+		ret = kb_barman_writer_string(writer, *facts);
+	return ret < 0 ? (int)ret : 0;
+}
+
+int kb_captures_merge(struct kb_barman *const *captures, unsigned int count, const char *const *facts,
+		      int fd, uint64_t *records, struct kb_error *err)
 {
 	struct input *inputs = calloc(count, sizeof(*inputs));
 	struct kb_error why = { 0 };
@@ -175,9 +184,11 @@ int kb_captures_merge(struct kb_barman *const *captures, unsigned int count, int
 		kb_barman_set_counters(captures[i], KB_COUNTERS_DELTA);
 	}
 	kb_tables_merged_layout(captures, count, &layout);
+	for (unsigned int i = 0; facts && facts[i]; i++)
+		layout.max_string_table_length += (uint32_t)strlen(facts[i]) + 1;
 	ret = inputs ? kb_barman_writer_create(&writer, fd, &layout, &why) : -ENOMEM;
 	if (!ret) {
-		ret = kb_tables_merge(captures, count, writer);
+		ret = kb_tables_merge(captures, count, writer) ?: write_facts(facts, writer);
 		if (!ret)
 			ret = merge_records(inputs, count, writer, records);
 		/* kb_barman_writer_finish() knows the error of the file and its message. */

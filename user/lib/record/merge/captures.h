@@ -23,11 +23,12 @@ bool kb_captures_agree(struct kb_barman *const *captures, unsigned int count,
 		       struct kb_merge_conflict *conflict);
 
 /*
- * Merge @captures, which agree and are at their first record, into the file @fd. Damage of a
- * capture is not an error: what can be read is merged, and kb_barman_damage() tells the rest.
+ * Merge @captures, which agree and are at their first record, into the file @fd, and add @facts, strings up to a
+ * NULL; NULL: none. Damage of a capture is not an error: what can be read is merged, and kb_barman_damage() tells the
+ * rest.
  * Returns 0 and the number of records, or a negative errno with a sentence in @err.
  */
-int kb_captures_merge(struct kb_barman *const *captures, unsigned int count, int fd,
-		      uint64_t *records, struct kb_error *err);
+int kb_captures_merge(struct kb_barman *const *captures, unsigned int count, const char *const *facts,
+		      int fd, uint64_t *records, struct kb_error *err);
 
 #endif
