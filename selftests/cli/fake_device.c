@@ -38,6 +38,9 @@
  *	FAKE_RUNNING	somebody else records already, in overwrite mode
  *	FAKE_SOURCES	... these KBARMAN_SOURCE_*
  *	FAKE_BOOT	a session that began with the module can be taken over; 2: it overwrites
+ *	FAKE_FORMER	these files, with ':' between them, are memory that survived a reset: a stamp begins each;
+ *			a file that is released is removed
+ *	FAKE_FORMER_BYTES ... of so many bytes
  *	FAKE_OTHERS	another user has begun a stream since
  *	FAKE_MOST	so many sessions there may be (8)
  *	FAKE_STALL	the disk stalls once, until so many milliseconds' records are written
@@ -51,7 +54,7 @@
  *	FAKE_READS	appends to this file the path of each file that is opened for reading
  *	FAKE_MODULES	/proc/modules has one module: "same", whose use count is another one each
  *			time; "other", another module each time
- *	FAKE_FAIL	CALL:ERRNO, for configure, start, stop, consume, add_maps
+ *	FAKE_FAIL	CALL:ERRNO, for configure, start, stop, consume, add_maps, former
  *	FAKE_BAD	... and the offset of the field that configure refuses (0)
  */
 #include <dlfcn.h>
@@ -78,6 +81,7 @@
 #define BM_WORD_BITS	__BITS_PER_LONG
 #include <uapi/barman_v2.h>
 #include <uapi/kbarman.h>
+#include <uapi/stamp.h>
 
 #define MAX_CPUS	256
 #define TASKS		64
@@ -694,6 +698,7 @@ static int query(struct kbarman_query *q)
 			    (setting("FAKE_REUSE", 1) ? KBARMAN_FEATURE_REUSE : 0) |
 			    (setting("FAKE_DETAILS", 1) ? KBARMAN_FEATURE_DETAILS : 0) |
 			    (setting("FAKE_EACH", 1) ? KBARMAN_FEATURE_EACH : 0) |
+			    (getenv("FAKE_FORMER") ? KBARMAN_FEATURE_RESERVED : 0) |
 			    (setting("FAKE_OBJECTS", 0) ? KBARMAN_FEATURE_OBJECTS : 0) |
 			    (uint32_t)setting("FAKE_CHAINS", 3) * KBARMAN_FEATURE_CHAIN_USER,
 		.page_size = PAGE,
@@ -732,6 +737,8 @@ static int configure(struct kbarman_configure *config)
 		return -1;
 	}
 	fake.config = *config;
+	if (config->flags & KBARMAN_CONFIGURE_RESERVED && !config->ring_bytes)
+		config->ring_bytes = fake.config.ring_bytes = 1 << 20;
 	if (config->sources & KBARMAN_SOURCE_DETAILS)
 		fake.block = 64;
 	if (config->flags & (KBARMAN_CONFIGURE_CHAIN_SWITCH | KBARMAN_CONFIGURE_OBJECTS))
@@ -1035,6 +1042,53 @@ static int sessions(struct kbarman_sessions *s)
 	return 0;
 }
 
+/* The path of former recording @number of FAKE_FORMER. False: there is none. */
+static bool former_path(unsigned int number, char path[PATH_MAX])
+{
+	const char *at = getenv("FAKE_FORMER"), *end;
+
+	for (; at && *at; at = *end ? end + 1 : end) {
+		end = strchrnul(at, ':');
+		snprintf(path, PATH_MAX, "%.*s", (int)(end - at), at);
+		if (!access(path, F_OK) && !number--)
+			return true;
+	}
+	return false;
+}
+
+static int former(struct kbarman_former *f)
+{
+	struct kbarman_stamp stamp = { 0 };
+	char path[PATH_MAX];
+	struct stat st;
+	int fd;
+
+	if (fails("former"))
+		return -1;
+	errno = ENOENT;
+	if (!former_path(f->number, path))
+		return -1;
+	fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) || pread(fd, &stamp, sizeof(stamp), 0) < 0)
+		return -1;
+	if (f->flags & KBARMAN_FORMER_RELEASE) {
+		close(fd);
+		errno = ESTALE;
+		return f->capture == stamp.capture ? unlink(path) : -1;
+	}
+	f->address = stamp.address;
+	f->bytes = setting("FAKE_FORMER_BYTES", (unsigned int)st.st_size);
+	f->capture = stamp.capture;
+	f->began_ns = stamp.began_ns;
+	f->uid = (__u32)stamp.uid;
+	f->end = stamp.end;
+	if (f->flags & KBARMAN_FORMER_OPEN)
+		f->fd = fd;
+	else
+		close(fd);
+	return 0;
+}
+
 static int fake_ioctl(unsigned long request, void *argument)
 {
 	struct kbarman_clock *clock = argument;
@@ -1072,6 +1126,8 @@ static int fake_ioctl(unsigned long request, void *argument)
 		return turn(argument);
 	case KBARMAN_ADOPT:
 		return adopt();
+	case KBARMAN_FORMER:
+		return former(argument);
 	case KBARMAN_CHOOSE:
 		fake.chosen = ((const struct kbarman_choose *)argument)->session;
 		return 0;

@@ -35,6 +35,7 @@ import test_waits
 from capture_writer import CaptureWriter
 from make_capture import Maker
 from test_dump import full_image
+from test_recover_memory import stamp
 from test_top import kernel_function, waits_for
 
 PAGE = os.path.join(TREE, "user", "man", "kbarman-json.5")
@@ -338,7 +339,10 @@ def list_has_what_is_promised(tmp):
     lines = objects("list", "-j", "--all")
     if not any(line["refused"] for line in lines):
         raise tap.Skip("this machine can count all events")
-    lines += objects("list", "-j", "--sessions", env=recorder.fake(FAKE_RUNNING=1, FAKE_OTHERS=1))
+    former = os.path.join(tmp, "former")
+    with open(former, "wb") as file:
+        file.write(stamp(1))
+    lines += objects("list", "-j", "--sessions", env=recorder.fake(FAKE_RUNNING=1, FAKE_OTHERS=1, FAKE_FORMER=former))
     check("LIST", lines + objects("list", "-j", "--all", "--metrics"))
 
 

@@ -22,7 +22,7 @@
 
 #define PARTIAL		".partial"	/* suffix of the file while record runs */
 
-enum { OPTION_SESSION = 256, OPTION_BASE };
+enum { OPTION_SESSION = 256, OPTION_BASE, OPTION_PREVIOUS, OPTION_RELEASE };
 
 static const struct cli_option options[] = {
 	{ 'o', "output", "OUT",
@@ -33,6 +33,11 @@ static const struct cli_option options[] = {
 	{ OPTION_BASE, "base", "ADDRESS",
 	  "FILE is raw memory, as a debugger saves it, from this physical\n"
 	  "address on" },
+	{ OPTION_PREVIOUS, "previous", "[=NUMBER]",
+	  "instead of a file, read what was recorded before this boot into\n"
+	  "memory that survives a reset: all, or the one with this number" },
+	{ OPTION_RELEASE, "release", NULL,
+	  "with --previous: free the memory as soon as its capture is on the disk" },
 	{ 0 },
 };
 
@@ -40,6 +45,7 @@ static const struct cli_usage usage = {
 	.head =
 	"usage: kbarman recover [-o OUT] [FILE]\n"
 	"       kbarman recover [--session NUMBER] [--base ADDRESS] [-o OUT] MEMORY\n"
+	"       kbarman recover --previous[=NUMBER] [--release] [-o OUT]\n"
 	"\n"
 	"Make a valid capture from FILE (default kbarman.cap.partial), which an interrupted\n"
 	"recording left: the recorder was killed, the disk was full, or the power failed.\n"
@@ -48,6 +54,9 @@ static const struct cli_usage usage = {
 	"Of MEMORY, the memory of a machine that crashed or was stopped, make a capture of each\n"
 	"session that was recorded: MEMORY.SESSION.cap. MEMORY is /proc/vmcore, a dump of kdump,\n"
 	"makedumpfile, QEMU, virsh or LiME, or raw memory.\n"
+	"\n"
+	"With --previous, make a capture of each recording that was in memory that survives a reset\n"
+	"when this machine crashed or rebooted: previous-TIME.cap.\n"
 	"\n",
 	.options = options,
 	.column = 21,
@@ -238,6 +247,8 @@ static bool take_number(const char *option, const char *value, uint64_t *number)
 int cmd_recover(int argc, char **argv)
 {
 	struct recover_memory memory = { .base = KB_DUMPS_NO_BASE };
+	struct recover_previous previous = { .number = -1 };
+	bool is_previous = false;
 	const char *output = NULL, *file;
 	char *otherwise = NULL;
 	int option, status;
@@ -255,17 +266,35 @@ int cmd_recover(int argc, char **argv)
 			if (!take_number("base", optarg, &memory.base))
 				return CLI_IMPOSSIBLE;
 			break;
+		case OPTION_PREVIOUS:
+			is_previous = true;
+			if (optarg && strcmp(optarg, "0") && strcmp(optarg, "1"))
+				return cli_fail("--previous=%s: give 0 or 1, or no number", optarg);
+			previous.number = optarg ? *optarg - '0' : -1;
+			break;
+		case OPTION_RELEASE:
+			previous.release = true;
+			break;
 		default:
 			return cli_usage(option == 'h', &usage);
 		}
 	}
+	if (output && !strcmp(output, "-") && isatty(STDOUT_FILENO))
+		return cli_fail("won't write a capture to a terminal: give -o FILE");
+	if (is_previous) {
+		if (optind < argc || memory.session || memory.base != KB_DUMPS_NO_BASE)
+			return cli_fail("--previous reads the memory of this machine: leave out FILE, --session "
+					"and --base");
+		previous.output = output;
+		return recover_previous(&previous);
+	}
+	if (previous.release)
+		return cli_fail("--release frees memory that survived a reset: give --previous");
 	file = cli_input(NULL, argc, argv, CLI_CAPTURE PARTIAL);
 	if (!file)
 		return CLI_IMPOSSIBLE;
 	if (output && same_file(file, output))
 		return cli_fail("%s is the input: give another file with -o", file);
-	if (output && !strcmp(output, "-") && isatty(STDOUT_FILENO))
-		return cli_fail("won't write a capture to a terminal: give -o FILE");
 	if (memory.base != KB_DUMPS_NO_BASE || kb_dumps_is(file)) {
 		memory.file = file;
 		memory.output = output;

@@ -6,6 +6,7 @@
 #ifndef KBARMAN_CLI_RECOVER_MEMORY_H
 #define KBARMAN_CLI_RECOVER_MEMORY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <kbarman/device.h>
@@ -20,5 +21,14 @@ struct recover_memory {
 
 /* Returns an exit status. */
 int recover_memory(const struct recover_memory *how);
+
+struct recover_previous {
+	int number;		/* of the recording; -1: all */
+	bool release;		/* the memory of what was recovered */
+	const char *output;	/* NULL: previous-TIME.cap */
+};
+
+/* Returns an exit status. */
+int recover_previous(const struct recover_previous *how);
 
 #endif

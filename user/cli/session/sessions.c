@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "analysis/facts/end.h"
 #include "base/text/utf8.h"
 #include "cli/base/cli.h"
 #include "cli/base/fact_lines.h"
@@ -126,12 +128,12 @@ static const char *mode_of(const struct kbarman_session_info *session)
 }
 
 /* When recording began, in the local time of this machine. */
-static void since_of(const struct kbarman_session_info *session, char *text, size_t size)
+static void since_of(uint64_t ns, char *text, size_t size)
 {
-	time_t seconds = (time_t)(session->started_ns / 1000000000);
+	time_t seconds = (time_t)(ns / 1000000000);
 	struct tm tm;
 
-	if (!session->started_ns || !localtime_r(&seconds, &tm) ||
+	if (!ns || !localtime_r(&seconds, &tm) ||
 	    !strftime(text, size, "%Y-%m-%d %H:%M:%S", &tm))
 		snprintf(text, size, "-");
 }
@@ -141,7 +143,7 @@ static void print_line(struct kb_json *json, const struct kbarman_session_info *
 	char command[17], since[32], process[16] = "-", user[16] = "-", sources[SOURCES_TEXT];
 
 	command_of(session, command);
-	since_of(session, since, sizeof(since));
+	since_of(session->started_ns, since, sizeof(since));
 	if (session->pid)
 		snprintf(process, sizeof(process), "%u", session->pid);
 	if (!(session->state & KBARMAN_STATE_HIDDEN))
@@ -194,6 +196,29 @@ static void print_object(struct kb_json *json, const struct kbarman_session_info
 	kb_json_end(json);
 }
 
+/* What is left of recordings of before this boot. */
+static void print_former(struct kb_json *json, const struct kbarman_former *former)
+{
+	char since[32];
+
+	since_of(former->began_ns, since, sizeof(since));
+	if (json->people) {
+		kb_out_printf(json->out, "before this boot, number %u: began %s, ended by %s, %" PRIu64 " MiB: "
+			      "'kbarman recover --previous=%u'\n", former->number, since,
+			      former->end ? kb_end_word(former->end) : "what Linux did not tell",
+			      (uint64_t)(former->bytes + (1 << 20) - 1) >> 20, former->number);
+		return;
+	}
+	kb_json_begin(json, "former");
+	kb_json_u64(json, "number", former->number);
+	kb_json_string(json, "end", kb_end_word(former->end));
+	kb_json_u64(json, "began_ns", former->began_ns);
+	kb_json_u64(json, "bytes", former->bytes);
+	if (former->uid != ~0U)
+		kb_json_u64(json, "uid", former->uid);
+	kb_json_end(json);
+}
+
 static int sessions_print_all(const struct sessions *sessions, bool people)
 {
 	struct kb_json json;
@@ -206,7 +231,24 @@ static int sessions_print_all(const struct sessions *sessions, bool people)
 			      "MIB", "RECORDS", "LOST", "SOURCES");
 	for (uint32_t i = 0; i < sessions->nr; i++)
 		(people ? print_line : print_object)(&json, &sessions->list[i]);
+	for (uint32_t i = 0; i < sessions->nr_formers; i++)
+		print_former(&json, &sessions->formers[i]);
 	return lines_close(&json, CLI_OK);
+}
+
+static void read_formers(struct sessions *sessions, struct kb_device *device)
+{
+	for (uint32_t number = 0; number < KB_FORMERS; number++) {
+		struct kbarman_former *former = &sessions->formers[sessions->nr_formers];
+		struct kb_error err;
+		int ret;
+
+		*former = (struct kbarman_former){ .number = number };
+		ret = kb_device_former(device, former, &err);
+		if (ret == -EPERM)
+			cli_warn("%s", kb_error_text(&err));
+		sessions->nr_formers += !ret;
+	}
 }
 
 int sessions_print(bool people)
@@ -219,6 +261,8 @@ int sessions_print(bool people)
 	if (kb_device_open(&device, &err))
 		return cli_fail_error(&err);
 	ret = sessions_read(&sessions, device, &err);
+	if (!ret)
+		read_formers(&sessions, device);
 	kb_device_close(device);
 	if (ret)
 		return cli_fail_error(&err);

@@ -115,6 +115,14 @@ int kb_device_choose(struct kb_device *device, uint64_t session, struct kb_error
  */
 int kb_device_adopt(struct kb_device *device, uint64_t session, struct kb_error *err);
 
+#define KB_FORMERS	2	/* recordings of before this boot, at most */
+
+/*
+ * Ask for, open or release the recording with number @former->number, as @former->flags say, that was in memory that
+ * survives a reset before this boot. -ENOENT: there is none, or no more; -EOPNOTSUPP: the module has no such memory.
+ */
+int kb_device_former(struct kb_device *device, struct kbarman_former *former, struct kb_error *err);
+
 /*
  * The mapped capture of one CPU, with pointers to its parts. Tables grow while a session runs:
  * read the count of a table with acquire order (kb_mapped_count()) before its rows.

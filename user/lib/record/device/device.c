@@ -30,6 +30,8 @@ struct meaning {
 };
 
 #define NOT_ITS_OWNER	{ EPERM, "the session belongs to another program: configure one of your own" }
+#define NO_MEMORY	{ EOPNOTSUPP, "the module has no memory that survives a reset: load it with its parameter " \
+					 "memory (kbarman-blackbox(7))" }
 #define NOT_CONFIGURED	{ ENODATA, "nothing is configured: there is no recording to look at" }
 
 /* Fill @err for a call that failed with errno. @meanings ends with error 0. */
@@ -216,6 +218,15 @@ int kb_device_configure(struct kb_device *device, struct kbarman_configure *conf
 			struct kb_error *err)
 {
 	static const struct meaning meanings[] = {
+		/* With KBARMAN_CONFIGURE_RESERVED; */
+		{ EBUSY, "others have the memory that survives a reset, or as many programs record as the module "
+			 "allows: wait for one to end ('kbarman list --sessions'), and for who reads its map or a "
+			 "recording of before this boot" },
+		{ ENOSPC, "the buffers and tables do not fit into a half of the memory that survives a reset: make "
+			  "them smaller (-m, --max-tasks), record fewer CPUs (-C), or load the module with more of "
+			  "it (memory=)" },
+		NO_MEMORY,
+		/* and without. */
 		{ EBUSY, "as many programs record as the module allows: wait for one to end, find them "
 			 "with 'kbarman list --sessions', or allow more of them in "
 			 "/sys/module/kbarman/parameters/sessions (at most 32)" },
@@ -233,16 +244,21 @@ int kb_device_configure(struct kb_device *device, struct kbarman_configure *conf
 		{ 0, NULL },
 	};
 
+	bool reserved = configure->flags & KBARMAN_CONFIGURE_RESERVED;
+
 	configure->size = sizeof(*configure);
 	if (keep_events(device, configure))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	if (ioctl(device->fd, KBARMAN_CONFIGURE, configure)) {
+	errno = EOPNOTSUPP;
+	if ((reserved && !(device->features & KBARMAN_FEATURE_RESERVED)) ||
+	    ioctl(device->fd, KBARMAN_CONFIGURE, configure)) {
 		if (errno == EDQUOT)
 			return configure_too_dear(device, err);
 		/* The others have words of their own. */
 		return configure->bad_offset && (errno == EINVAL || errno == ESRCH ||
 						 configure->bad_offset == offsetof(struct kbarman_configure, events_ptr)) ?
-		       configure_refused(device, configure, err) : call_failed(err, "configure", meanings);
+		       configure_refused(device, configure, err) :
+		       call_failed(err, "configure", reserved ? meanings : meanings + 3);
 	}
 	return 0;
 }
@@ -471,6 +487,25 @@ int kb_device_adopt(struct kb_device *device, uint64_t session, struct kb_error 
 
 	if (ioctl(device->fd, KBARMAN_ADOPT, &adopt))
 		return call_failed(err, "adopt", meanings);
+	return 0;
+}
+
+int kb_device_former(struct kb_device *device, struct kbarman_former *former, struct kb_error *err)
+{
+	static const struct meaning meanings[] = {
+		{ ENOENT, "there is no recording of before this boot with that number, or no more" },
+		{ EBUSY, "another program reads the recording of before this boot: try again when that has ended" },
+		{ EPERM, "the recording of before this boot is another user's, or has kernel addresses: run as root" },
+		{ ESTALE, "that number has another recording by now" },
+		NO_MEMORY,
+		{ 0, NULL },
+	};
+
+	former->size = sizeof(*former);
+	former->fd = -1;
+	errno = EOPNOTSUPP;
+	if (!(device->features & KBARMAN_FEATURE_RESERVED) || ioctl(device->fd, KBARMAN_FORMER, former))
+		return call_failed(err, "former", meanings);
 	return 0;
 }
 
