@@ -175,5 +175,18 @@ def list_shows_them(tmp):
     assert done.returncode == 0 and "run as root" in done.stderr and not done.stdout, done
 
 
+def record_uses_the_memory(tmp):
+    done = tap.run("record", "--reserved", "true", cwd=tmp, env=fake(FAKE_FORMER="/nowhere"))
+    assert done.returncode == 0, done
+    done = tap.run("record", "--reserved", "true", cwd=tmp, env=fake())
+    assert done.returncode == 2 and "load it with its parameter memory" in done.stderr, done
+    for error, says in (28, "into a half of the memory"), (16, "others have the memory"), (95, "parameter memory"):
+        done = tap.run("record", "--reserved", "true", cwd=tmp,
+                       env=fake(FAKE_FORMER="/nowhere", FAKE_FAIL=f"configure:{error}"))
+        assert done.returncode == 2 and says in done.stderr, (error, done)
+    done = tap.run("record", "true", cwd=tmp, env=fake(FAKE_FAIL="configure:16"))
+    assert done.returncode == 2 and "as many programs record" in done.stderr and "reset" not in done.stderr, done
+
+
 if __name__ == "__main__":
     main(globals())

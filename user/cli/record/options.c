@@ -23,7 +23,7 @@ enum {
 	OPTION_READ_COUNTERS = 256, OPTION_MODE, OPTION_CALL_GRAPH, OPTION_MAX_STACK, OPTION_MAX_TASKS,
 	OPTION_OFF_CPU, OPTION_OFF_CPU_MIN, OPTION_BUNDLE, OPTION_NO_BUNDLE, OPTION_ANNOTATE_SOCKET,
 	OPTION_POLL, OPTION_CHART, OPTION_ROTATE, OPTION_BOOT,
-	OPTION_NO_COMMANDS,
+	OPTION_NO_COMMANDS, OPTION_RESERVED,
 };
 
 static const struct cli_option options[] = {
@@ -55,6 +55,9 @@ static const struct cli_option options[] = {
 	{ OPTION_BOOT, "boot", NULL,
 	  "take over the recording that began when the module was loaded with\n"
 	  "its parameter boot, and go on with it" },
+	{ OPTION_RESERVED, "reserved", NULL,
+	  "record into the module's memory that survives a reset, with buffers\n"
+	  "as large as fit: 'kbarman recover --previous' reads them after a crash" },
 	{ OPTION_ANNOTATE_SOCKET, "annotate-socket", NULL,
 	  "record the marks of programs that are made for Arm's Annotate" },
 	{ OPTION_POLL, "poll", "NAME=FILE[@HZ]",
@@ -226,6 +229,9 @@ static int parse_option(struct record_options *o, int option)
 	case OPTION_BOOT:
 		o->boot = true;
 		return 0;
+	case OPTION_RESERVED:
+		o->reserved = true;
+		return 0;
 	case OPTION_ANNOTATE_SOCKET:
 		o->extra.socket = true;
 		return 0;
@@ -327,6 +333,8 @@ static int check_options(struct record_options *o)
 {
 	if (check_triggers(o))
 		return CLI_IMPOSSIBLE;
+	if (!o->ring_bytes && !o->reserved)
+		o->ring_bytes = DEFAULT_RING_BYTES;
 	if (o->boot && o->choice)
 		return cli_fail("--boot takes over a recording as the module's parameters began it: leave "
 				"out %s%s", o->choice->name ? "--" : "-", o->choice->name ?: "g");
@@ -362,7 +370,6 @@ int record_options_parse(struct record_options *o, int argc, char **argv, bool *
 
 	*done = true;
 	*o = (struct record_options){
-		.ring_bytes = DEFAULT_RING_BYTES,
 		.mode = KBARMAN_MODE_STREAM,
 		.sources = SOURCES_USUAL,
 		.bundle = true,

@@ -27,7 +27,8 @@ struct record_options {
 	char *events_text;		/* NULL: the default */
 	const char *cpus_text;
 	const char *pids_text;
-	unsigned long long frequency, period, ring_bytes;
+	unsigned long long frequency, period;
+	unsigned long long ring_bytes;	/* 0: as much as fits into the memory that survives a reset */
 	bool no_samples;		/* of code: -F 0 */
 	bool no_addresses;		/* in any record: nothing is to be named */
 	bool counters_switch;		/* when counters are read: at task switches; */
@@ -47,6 +48,7 @@ struct record_options {
 	uint32_t notes;			/* KB_NOTE_* */
 	bool all, bundle, no_objects;
 	bool boot;			/* take over a session that runs already */
+	bool reserved;			/* record into memory that survives a reset */
 	const struct cli_option *choice;	/* one that says what to record; NULL: none */
 	char **command;			/* NULL: none */
 

@@ -118,7 +118,7 @@ static int choose_chains(struct record_options *o, const struct kbarman_query *q
 	uint32_t possible = 0;
 
 	if (o->any_method && o->chain_flags & KBARMAN_CONFIGURE_CHAIN_USER &&
-	    query->features & KBARMAN_FEATURE_CHAIN_STACK && o->ring_bytes >= STACKS_RING_BYTES)
+	    query->features & KBARMAN_FEATURE_CHAIN_STACK && (!o->ring_bytes || o->ring_bytes >= STACKS_RING_BYTES))
 		o->chain_flags |= KBARMAN_CONFIGURE_CHAIN_STACK;
 	if (o->chain_flags & KBARMAN_CONFIGURE_CHAIN_STACK &&
 	    !(query->features & KBARMAN_FEATURE_CHAIN_STACK))
@@ -207,7 +207,9 @@ static int configure(struct recording *rec)
 
 	if (kb_device_query(rec->device, &query, &err))
 		return cli_fail_error(&err);
-	if (o->ring_bytes < query.min_ring_bytes || o->ring_bytes > query.max_ring_bytes)
+	if (o->reserved)
+		configure.flags |= KBARMAN_CONFIGURE_RESERVED;
+	if (o->ring_bytes && (o->ring_bytes < query.min_ring_bytes || o->ring_bytes > query.max_ring_bytes))
 		return cli_fail("-m: give a size from %" PRIu64 "K to %" PRIu64 "M",
 				(uint64_t)query.min_ring_bytes >> 10,
 				(uint64_t)query.max_ring_bytes >> 20);
