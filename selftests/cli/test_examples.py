@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 sys.path.insert(0, HERE)
 import tap
 import viewers
-from examples import COMMAND, FLEET, HOWTO, examples, mentions, needs_device
+from examples import BLACKBOX, COMMAND, FLEET, HOWTO, examples, mentions, needs_device
 from latency_capture import SERIES
 from make_capture import Maker
 from test_annotate_socket import own_network
@@ -179,7 +179,7 @@ def examples_that_read_files_work_as_they_are_written(tmp):
     print(f"# on {real_capture() or 'a capture that is made: no VM test has left one'}")
     ran = 0
     for number, (place, example) in enumerate(all_examples()):
-        if needs_device(example) or place.startswith(HOWTO) or any(word in example for word in ELSEWHERE):
+        if needs_device(example) or place.startswith((HOWTO, BLACKBOX)) or any(word in example for word in ELSEWHERE):
             continue
         folder = os.path.join(tmp, str(number))
         run_example(folder, place, example)
@@ -194,7 +194,7 @@ def examples_that_read_files_work_as_they_are_written(tmp):
 def examples_that_record_are_run_in_a_vm(tmp):
     """By name; the list that goes into the VM is made by the same program."""
     wanted = [(place, example) for place, example in all_examples()
-              if needs_device(example) and not place.startswith(FLEET)]
+              if needs_device(example) and not place.startswith((FLEET, BLACKBOX))]
     for place, example in wanted:
         print(f"# in the VM: {place}: {example}")
     listed = subprocess.run([sys.executable, os.path.join(TREE, "selftests", "lib", "examples.py"),

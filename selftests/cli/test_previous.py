@@ -4,14 +4,16 @@
 import json
 import os
 import stat
+import struct
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 sys.path.insert(0, HERE)
 import tap
+from examples import BLACKBOX, TREE, examples
 from test_record import fake, main
-from test_recover_memory import Memory, PAGE, content, facts, maps_of, merged, stamp
+from test_recover_memory import BASE, Memory, PAGE, content, facts, maps_of, merged, stamp
 
 PANIC = "previous-20261129T061500Z.cap"
 REBOOT = "previous-20261129T061640Z.cap"
@@ -186,6 +188,29 @@ def record_uses_the_memory(tmp):
         assert done.returncode == 2 and says in done.stderr, (error, done)
     done = tap.run("record", "true", cwd=tmp, env=fake(FAKE_FAIL="configure:16"))
     assert done.returncode == 2 and "as many programs record" in done.stderr and "reset" not in done.stderr, done
+
+
+def each_command_of_the_page_works(tmp):
+    _, formers = two(tmp)
+    with open(formers[0], "rb") as file:
+        memory = file.read()
+    # as LiME writes it
+    with open(os.path.join(tmp, "dump.202611290615"), "wb") as file:
+        file.write(struct.pack("<IIQQQ", 0x4c694d45, 1, BASE, BASE + len(memory) - 1, 0) + memory)
+    with open(os.path.join(tmp, "memory.raw"), "wb") as file:
+        file.write(memory)
+    with open(os.path.join(tmp, "app"), "w", encoding="ascii") as file:
+        os.chmod(file.name, 0o755)
+        file.write("#!/bin/sh\n")
+    commands = [command.split()[1:] for place, command in examples() if place.startswith(BLACKBOX)]
+    assert len(commands) == 7, commands
+    for command in commands:
+        done = tap.run(*command, cwd=tmp, env=fake(FAKE_FORMER=":".join(formers)))
+        assert done.returncode == 0, (command, done)
+        if "--previous" in command:
+            with open(os.path.join(TREE, "user", "man", "kbarman-blackbox.7"), encoding="utf-8") as page:
+                said, = (line for line in page if line.startswith("ended with"))
+            assert said in done.stderr, done
 
 
 if __name__ == "__main__":

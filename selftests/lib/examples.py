@@ -22,6 +22,8 @@ MENTIONED = re.compile(r"(?:^|[\s(;|&'`])(?:build/)?kbarman ([a-z]+)((?: [^|;&<>
 DEVICE = {"record", "annotate", "snapshot", "flight", "top", "stat", "list", "doctor"}
 # Its commands are those of several machines: selftests/cli/test_fleet_page.py
 FLEET = "docs/fleet.md:"
+# Its commands are about memory that survives a reset: selftests/cli/test_previous.py
+BLACKBOX = "user/man/kbarman-blackbox.7:"
 # What its commands read, and say: selftests/cli/test_howto.py
 HOWTO = "user/man/kbarman-howto.7:"
 
@@ -98,5 +100,5 @@ def needs_device(command):
 if __name__ == "__main__":
     assert sys.argv[1:] == ["device"], __doc__
     for where, what in examples():
-        if needs_device(what) and not where.startswith(FLEET):
+        if needs_device(what) and not where.startswith((FLEET, BLACKBOX)):
             print(f"{where}\t{what}")
