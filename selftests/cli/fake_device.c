@@ -1081,7 +1081,7 @@ static int former(struct kbarman_former *f)
 	f->capture = stamp.capture;
 	f->began_ns = stamp.began_ns;
 	f->uid = (__u32)stamp.uid;
-	f->end = stamp.end;
+	f->end = kbarman_stamp_end(&stamp);
 	if (f->flags & KBARMAN_FORMER_OPEN)
 		f->fd = fd;
 	else

@@ -22,8 +22,7 @@ const char *kb_end_word(uint32_t how)
 
 struct kb_end kb_end_of(const struct kbarman_stamp *stamp)
 {
-	return (struct kb_end){ stamp->end, stamp->end ? stamp->ticks : 0, stamp->cpu, stamp->task_id,
-				stamp->comm, stamp->text };
+	return (struct kb_end){ stamp->end, stamp->ticks, stamp->cpu, stamp->task_id, stamp->comm, stamp->text };
 }
 
 static uint64_t number(const char *fact)

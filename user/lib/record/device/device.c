@@ -214,19 +214,17 @@ static int configure_refused(const struct kb_device *device, const struct kbarma
 			    "is out of range, or does not go with the others", name);
 }
 
+static const struct meaning no_memory[] = { NO_MEMORY, { 0, NULL } };
+
 int kb_device_configure(struct kb_device *device, struct kbarman_configure *configure,
 			struct kb_error *err)
 {
 	static const struct meaning meanings[] = {
-		/* With KBARMAN_CONFIGURE_RESERVED; */
-		{ EBUSY, "others have the memory that survives a reset, or as many programs record as the module "
-			 "allows: wait for one to end ('kbarman list --sessions'), and for who reads its map or a "
-			 "recording of before this boot" },
+		{ EADDRINUSE, "others have the memory that survives a reset: wait for the recording to end, and for "
+			      "who reads its map or a recording of before this boot ('kbarman list --sessions')" },
 		{ ENOSPC, "the buffers and tables do not fit into a half of the memory that survives a reset: make "
 			  "them smaller (-m, --max-tasks), record fewer CPUs (-C), or load the module with more of "
 			  "it (memory=)" },
-		NO_MEMORY,
-		/* and without. */
 		{ EBUSY, "as many programs record as the module allows: wait for one to end, find them "
 			 "with 'kbarman list --sessions', or allow more of them in "
 			 "/sys/module/kbarman/parameters/sessions (at most 32)" },
@@ -244,21 +242,21 @@ int kb_device_configure(struct kb_device *device, struct kbarman_configure *conf
 		{ 0, NULL },
 	};
 
-	bool reserved = configure->flags & KBARMAN_CONFIGURE_RESERVED;
-
 	configure->size = sizeof(*configure);
 	if (keep_events(device, configure))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	errno = EOPNOTSUPP;
-	if ((reserved && !(device->features & KBARMAN_FEATURE_RESERVED)) ||
-	    ioctl(device->fd, KBARMAN_CONFIGURE, configure)) {
+	if (configure->flags & KBARMAN_CONFIGURE_RESERVED && !(device->features & KBARMAN_FEATURE_RESERVED)) {
+		errno = EOPNOTSUPP;
+		return call_failed(err, "configure", no_memory);
+	}
+	if (ioctl(device->fd, KBARMAN_CONFIGURE, configure)) {
 		if (errno == EDQUOT)
 			return configure_too_dear(device, err);
 		/* The others have words of their own. */
 		return configure->bad_offset && (errno == EINVAL || errno == ESRCH ||
 						 configure->bad_offset == offsetof(struct kbarman_configure, events_ptr)) ?
 		       configure_refused(device, configure, err) :
-		       call_failed(err, "configure", reserved ? meanings : meanings + 3);
+		       call_failed(err, "configure", meanings);
 	}
 	return 0;
 }

@@ -99,24 +99,35 @@ static bool ends(const char *text, size_t size)
 	return memchr(text, '\0', size);
 }
 
-/* As read_beacon(). What the sum has not is only checked for its form. */
+/* Whether @words, of which the sums are, may be believed of the end, and @stamp, which has the same in its fields. */
+static bool end_is_good(const struct kbarman_stamp *words, const struct kbarman_stamp *stamp)
+{
+	return words->end_sum == kbarman_stamp_end_sum(words) && stamp->end <= KBARMAN_END_PANIC &&
+	       stamp->nr_chain <= KBARMAN_STAMP_CHAIN && ends(stamp->comm, sizeof(stamp->comm)) &&
+	       ends(stamp->text, sizeof(stamp->text));
+}
+
+/* As read_beacon(). If what the stamp says of the end is damaged, the end is not known. */
 static int read_stamp(struct kb_dumps *dumps, uint64_t physical, bool swap, struct kb_error *err)
 {
-	struct kbarman_stamp stamp;
+	struct kbarman_stamp stamp, words;
 	int ret = kb_memory_read(dumps->memory, physical, &stamp, sizeof(stamp), err);
 
 	if (ret != 1)
 		return ret;
-	turn(&stamp.magic, &stamp.bytes + 1, swap);
+	words = stamp;
+	turn(&words.magic, words.chain + KBARMAN_STAMP_CHAIN, swap);
+	if (dumps->nr_stamps == KB_STAMPS_MAX || words.sum != kbarman_stamp_sum(&words) ||
+	    words.address != physical || !words.bytes || words.bytes % KB_MEMORY_PAGE)
+		return 0;
+	turn(&stamp.magic, &stamp.ticks + 1, swap);
 	for (uint32_t *word = &stamp.end; word <= &stamp.nr_chain; word++)
 		*word = kb_load32(word, swap);
-	turn(&stamp.ticks, &stamp.ticks + 1, swap);
 	turn(stamp.chain, stamp.chain + KBARMAN_STAMP_CHAIN, swap);
-	if (dumps->nr_stamps == KB_STAMPS_MAX || stamp.sum != kbarman_stamp_sum(&stamp) ||
-	    stamp.address != physical || !stamp.bytes || stamp.bytes % KB_MEMORY_PAGE ||
-	    stamp.end > KBARMAN_END_PANIC || stamp.nr_chain > KBARMAN_STAMP_CHAIN ||
-	    !ends(stamp.comm, sizeof(stamp.comm)) || !ends(stamp.text, sizeof(stamp.text)))
-		return 0;
+	if (!end_is_good(&words, &stamp)) {
+		dumps->damaged += !!stamp.end_sum;
+		memset(&stamp.end_sum, 0, sizeof(stamp) - offsetof(struct kbarman_stamp, end_sum));
+	}
 	dumps->stamps[dumps->nr_stamps++] = stamp;
 	return 1;
 }
