@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """What a virtual machine recorded into memory that survives its resets: a crash, and then a restart.
 
-    selftests/vm/reserved.py ARCH FLAVOUR GUEST-DIRECTORY TOOL MEMORY [OPTION-OF-QEMU...]
+    selftests/vm/reserved.py ARCH FLAVOUR ROOT GUEST-DIRECTORY TOOL MEMORY ARGUMENTS [OPTION-OF-QEMU...]
 
-GUEST-DIRECTORY is what `make guest` made; MEMORY is the parameter of the module.
+GUEST-DIRECTORY is what `make guest` made; MEMORY is the parameter of the module, and ARGUMENTS are the kernel's. With the
+ROOT debian, the tool itself recovers it in the last boot.
 """
 # pylint: disable=unused-argument
 import functools
@@ -17,9 +18,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 import tap  # noqa: E402  pylint: disable=wrong-import-position
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ARCH, FLAVOUR, GUEST = sys.argv[1:4]
-tap.KBARMAN = os.path.abspath(sys.argv[4])
-MEMORY, APPEND, *QEMU = sys.argv[5:]
+ARCH, FLAVOUR, ROOT, GUEST = sys.argv[1:5]
+tap.KBARMAN = os.path.abspath(sys.argv[5])
+MEMORY, APPEND, *QEMU = sys.argv[6:]
 PLACE = os.path.abspath(os.path.join(GUEST, "reserved"))
 UNKNOWN, REBOOT, PANIC = range(3)
 
@@ -33,8 +34,8 @@ def boots():
         file.write("0\n")
     shutil.copy(os.path.join(HERE, "reserved.sh"), PLACE)
     options = [word for option in ["-action", "reboot=reset", *QEMU] for word in ("--qemu-arg", option)]
-    return subprocess.run([os.path.join(HERE, "../../scripts/vm"), "--arch", ARCH, "--flavour", FLAVOUR, "--share", GUEST,
-                           "--mem", "512", "--timeout", "900", "--append", APPEND, "--dmesg",
+    return subprocess.run([os.path.join(HERE, "../../scripts/vm"), "--arch", ARCH, "--flavour", FLAVOUR, "--root", ROOT, "--share",
+                           GUEST, "--mem", "512", "--timeout", "900", "--append", APPEND, "--dmesg",
                            os.path.join(PLACE, "dmesg"), *options, "--", "sh", "reserved/reserved.sh", MEMORY],
                           check=False, capture_output=True, text=True)
 
@@ -99,6 +100,20 @@ def a_restart_is_no_crash_and_both_recordings_are_kept(tmp):
 
 def a_recording_is_there_until_it_is_released(tmp):
     assert found("one") == found("both")[:1] and found("again") == found("one")
+
+
+def the_tool_recovers_and_releases_it(tmp):
+    booted()
+    if ROOT != "debian":
+        raise tap.Skip("the tool does not run in this root")
+    listed, recovered, behind = read("tool").partition("kbarman recover: ")
+    assert "ended by panic" in listed and "ended by panic" not in behind, read("tool")
+    assert "ended with a panic: sysrq triggered crash" in recovered + behind, read("tool")
+    capture, said = capture_of(tmp, "crash", 0)
+    assert "ended with a panic: sysrq triggered crash" in said, said
+    here, there = (tap.run("dump", "--json", cap).stdout.splitlines() for cap in (capture, os.path.join(PLACE, "tool.cap")))
+    # The head says how much room for strings a file has, which not each file system makes smaller.
+    assert here[1:] == there[1:] and len(here) > 50000
 
 
 if __name__ == "__main__":

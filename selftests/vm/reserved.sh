@@ -45,5 +45,11 @@ case $boot in
 	rmmod kbarman
 	insmod ./kbarman.ko memory="$MEMORY" || exit 1
 	mkdir "$out/again" && ./survivor save "$out/again" >"$out/again/found" 2>"$out/said" || exit 1
+	# The tool needs libraries.
+	[ "$KB_ROOT" = debian ] || exit 0
+	for verb in 'list --sessions' "recover --previous --release -o $out/tool.cap" 'list --sessions'; do
+		# shellcheck disable=SC2086 # words
+		/host/kbarman $verb >>"$out/tool" 2>&1 || exit 1
+	done
 	;;
 esac
