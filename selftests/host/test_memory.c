@@ -34,6 +34,7 @@ struct form {
 	unsigned int word, page;
 	bool swap;
 	uint32_t flag;		/* the compression of a kdump */
+	int (*flattened)(const struct form *form);
 };
 
 static uint8_t file[1U << 20];
@@ -192,6 +193,42 @@ static int write_kdump(const struct form *form)
 	return 0;
 }
 
+static void put_piece(uint64_t place, const uint8_t *bytes, size_t size)
+{
+	static const struct form big = { .swap = true };
+
+	put(&big, place, 8);
+	put(&big, size, 8);
+	put_bytes(bytes, size);
+}
+
+/* Of two pieces the second one is first, and what is zero is in none. */
+static int write_flattened(const struct form *form)
+{
+	static const uint8_t zeros[1000];
+	static uint8_t whole[sizeof(file)];
+	const size_t most = sizeof(zeros);
+	size_t size;
+
+	if (form->flattened(form))
+		return 1;
+	size = length;
+	memcpy(whole, file, size);
+	length = 0;
+	put_bytes("makedumpfile\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\1", 32);
+	put_zeros_until(PAGE);
+	for (size_t i = 0; i <= size / most + 1; i++) {
+		size_t place = (i ^ 1) * most, bytes = place < size ? size - place : 0;
+
+		bytes = bytes < most ? bytes : most;
+		if (memcmp(whole + place, zeros, bytes) != 0)
+			put_piece(place, whole + place, bytes);
+	}
+	memset(file + length, 0xff, 16);
+	length += 16;
+	return 0;
+}
+
 static const struct form forms[] = {
 	{ "elf_64_little", write_elf, .word = 8 },
 	{ "elf_64_big", write_elf, .word = 8, .swap = true },
@@ -206,6 +243,8 @@ static const struct form forms[] = {
 	{ "kdump_plain", write_kdump, .word = 8, .page = PAGE },
 	{ "kdump_large_pages", write_kdump, .word = 8, .page = 16 * PAGE, .flag = 1 },
 	{ "kdump_zstd", write_kdump, .word = 8, .page = PAGE, .flag = 0x20 },
+	{ "kdump_flattened", write_flattened, .word = 8, .page = PAGE, .flag = 1, .flattened = write_kdump },
+	{ "elf_flattened", write_flattened, .word = 8, .flattened = write_elf },
 };
 
 #define FORMS		(sizeof(forms) / sizeof(forms[0]))
@@ -214,6 +253,7 @@ static const struct form forms[] = {
 #define RAW		(&forms[5])
 #define KDUMP		(&forms[6])
 #define PLAIN		(&forms[10])
+#define FLATTENED	(&forms[13])
 
 /* ---- reading ---- */
 
@@ -349,11 +389,13 @@ static void try_damage(const struct form *form)
 	static const uint8_t values[] = { 0, 0x7f, 0xff };
 	uint8_t got[100];
 
+	size_t from = form->flattened ? PAGE : 0;
+
 	if (form == RAW || form->write(form))
 		return;
-	if (form->page <= PAGE)
+	if (form->page <= PAGE && !from)
 		length = 8 * PAGE;
-	for (size_t i = 0; i < 512; i += i > 16 && form->write == write_kdump && i < 400 ? 32 : 1)
+	for (size_t i = from; i < from + 512; i += i > 16 && form->write == write_kdump && i < 400 ? 32 : 1)
 		for (size_t k = 0; k < sizeof(values); k++) {
 			uint8_t before = file[i];
 			struct kb_memory *opened;
@@ -483,11 +525,27 @@ static void try_kdump(void)
 	file[PAGE + 101] = 1;
 	tap_ok(is_refused(-EBADMSG, "bitmap"), "more_pages_than_bits_are_refused");
 
-	length = 0;
-	put_bytes("makedumpfile\0\0\0\0", 16);
-	put_zeros_until(PAGE);
-	tap_ok(is_refused(-ENOTSUP, "makedumpfile -R") && kb_memory_is(path),
-	       "a_flattened_dump_says_what_to_do");
+}
+
+static void try_flattened(void)
+{
+	struct kb_memory *opened;
+
+	write_flattened(FLATTENED);
+	length -= 16;
+	put_piece(2 * PAGE, memory, 0);
+	put_piece(0, (const uint8_t *)"no header", 9);
+	opened = open_file(KB_MEMORY_NO_BASE);
+	tap_ok(opened && find_all(opened) == FOUND, "of_two_pieces_of_a_place_the_first_is_taken");
+	kb_memory_close(opened);
+
+	write_flattened(FLATTENED);
+	length -= 16;
+	put_piece((uint64_t)1 << 40, memory, 1);
+	tap_ok(is_refused(-EBADMSG, "damaged"), "pieces_that_are_too_far_apart_are_refused");
+
+	length = PAGE;
+	tap_ok(is_refused(-ENOTSUP, "is no memory"), "a_flattened_dump_of_no_piece_is_refused");
 }
 
 static void try_others(void)
@@ -545,6 +603,7 @@ int main(void)
 	try_elf();
 	try_lime();
 	try_kdump();
+	try_flattened();
 	try_others();
 	close(fd);
 	return tap_done();

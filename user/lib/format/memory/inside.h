@@ -9,14 +9,6 @@
 
 #include <kbarman/error.h>
 
-struct kb_memory_file {
-	int fd;
-	char *name;		/* for messages */
-	uint64_t size;
-	uint8_t *buffer;
-	size_t room;		/* of it, a multiple of KB_MEMORY_PAGE */
-};
-
 struct kb_memory_range {
 	uint64_t physical, bytes;	/* it ends below 2^64 */
 	uint64_t offset;		/* in the file, which has all bytes */
@@ -27,6 +19,16 @@ struct kb_memory_ranges {
 	struct kb_memory_range *rows;
 	size_t nr, max;
 	uint64_t bytes;			/* of all */
+};
+
+struct kb_memory_file {
+	int fd;
+	char *name;		/* for messages */
+	uint64_t size;
+	uint8_t *buffer;
+	size_t room;		/* of it, a multiple of KB_MEMORY_PAGE */
+	const struct kb_memory_file *flat;	/* has the bytes of this file in pieces; NULL */
+	struct kb_memory_ranges pieces;		/* "physical" is an offset in this file */
 };
 
 /*
@@ -69,6 +71,14 @@ int kb_memory_read_of(const struct kb_memory_ranges *ranges, const struct kb_mem
 int kb_memory_elf(struct kb_memory_ranges *ranges, const struct kb_memory_file *file,
 		  struct kb_error *err);
 int kb_memory_lime(struct kb_memory_ranges *ranges, const struct kb_memory_file *file,
+		   struct kb_error *err);
+
+/*
+ * Make @file, which is empty, of @flat, a file in the flattened form that lives as long as @file.
+ * Returns 0 or a negative errno.
+ */
+#define KB_MEMORY_FLAT		"makedumpfile"
+int kb_memory_flat(struct kb_memory_file *file, const struct kb_memory_file *flat,
 		   struct kb_error *err);
 
 /* As those of memory.h. @file lives as long as the result. What is read ends below 2^64. */

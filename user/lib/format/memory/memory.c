@@ -15,7 +15,7 @@
 #define HEAD		18U		/* first bytes, up to the type of an ELF file */
 
 struct kb_memory {
-	struct kb_memory_file file;
+	struct kb_memory_file file, flat;	/* flat: what makes it, if it is flattened */
 	struct kb_memory_ranges ranges;
 	struct kb_kdump *kdump;		/* NULL: it is ranges */
 };
@@ -46,6 +46,7 @@ static void close_file(struct kb_memory_file *file)
 		close(file->fd);
 	free(file->name);
 	free(file->buffer);
+	free(file->pieces.rows);
 }
 
 static bool begins(const uint8_t head[HEAD], const char *magic)
@@ -68,7 +69,7 @@ bool kb_memory_is(const char *path)
 	if (begins(head, ELFMAG))
 		return head[head[EI_DATA] == ELFDATA2MSB ? HEAD - 1 : HEAD - 2] == ET_CORE;
 	return opened && (begins(head, KB_MEMORY_LIME) || begins(head, "KDUMP   ") ||
-			  begins(head, "makedumpfile"));
+			  begins(head, KB_MEMORY_FLAT));
 }
 
 static int read_headers(struct kb_memory *memory, struct kb_error *err)
@@ -85,11 +86,21 @@ static int read_headers(struct kb_memory *memory, struct kb_error *err)
 		return kb_memory_lime(&memory->ranges, file, err);
 	if (begins(head, "KDUMP   "))
 		return kb_kdump_open(&memory->kdump, file, err);
-	if (begins(head, "makedumpfile"))
-		return kb_memory_refuse(file, "is in the flattened form: write it again with "
-					      "'makedumpfile -R DUMP <FILE'", err);
 	return kb_memory_refuse(file, "is no memory: neither an ELF core, nor of LiME, nor of "
 				      "makedumpfile", err);
+}
+
+/* What of the file's own form is in it is its bytes from here on. */
+static int open_flattened(struct kb_memory *memory, struct kb_error *err)
+{
+	struct kb_memory_file *file = &memory->file;
+	uint8_t head[HEAD] = { 0 };
+	ssize_t got = kb_memory_pread(file, 0, head, sizeof(head), err);
+
+	if (got < 0 || !begins(head, KB_MEMORY_FLAT))
+		return got < 0 ? (int)got : 0;
+	memory->flat = *file;
+	return kb_memory_flat(file, &memory->flat, err);
 }
 
 /* @ret: of what opened the file. */
@@ -98,6 +109,8 @@ static int read_memory(struct kb_memory **out, struct kb_memory *memory, uint64_
 {
 	struct kb_memory_file *file = &memory->file;
 
+	if (!ret && base == KB_MEMORY_NO_BASE)
+		ret = open_flattened(memory, err);
 	if (!ret) {
 		file->room = file->size < BUFFER ? (size_t)file->size : BUFFER - 1;
 		file->room = (file->room | (KB_MEMORY_PAGE - 1)) + 1;

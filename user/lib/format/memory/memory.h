@@ -2,11 +2,12 @@
 /*
  * format/memory/: the physical memory of a machine, out of a file that survived a crash: ELF cores
  * of 32 and 64 bits in both byte orders (elf.c), LiME (lime.c), makedumpfile's compressed form
- * (kdump.c), and raw memory (memory.c). No form knows what is in the memory.
+ * (kdump.c), and raw memory (memory.c); each but the last one also flattened (flat.c). No form knows
+ * what is in the memory.
  *
  * The files are hostile, and often unfinished. What a file has is read. What it lacks, and pages
  * that are damaged, count as memory that is not there. The file is never mapped. It costs 1 MiB
- * and some pages, 24 bytes for each segment whose header it has, and 8 for each 512 of a bitmap.
+ * and some pages, 24 bytes for each segment or piece whose header it has, and 8 for each 512 of a bitmap.
  */
 #ifndef KB_LIB_FORMAT_MEMORY_MEMORY_H
 #define KB_LIB_FORMAT_MEMORY_MEMORY_H
@@ -22,10 +23,7 @@
 
 struct kb_memory;
 
-/*
- * Whether @path begins as a file of these forms does, or of makedumpfile's flattened one, for which
- * kb_memory_open() says what to do. False also for what can't be read.
- */
+/* Whether @path begins as a file of these forms does. False also for what can't be read. */
 bool kb_memory_is(const char *path);
 
 /*

@@ -20,6 +20,11 @@ ssize_t kb_memory_pread(const struct kb_memory_file *file, uint64_t offset, void
 		return 0;
 	if (bytes > file->size - offset)
 		bytes = (size_t)(file->size - offset);
+	if (file->flat) {
+		int ret = kb_memory_read_of(&file->pieces, file->flat, offset, to, bytes, err);
+
+		return ret < 0 ? ret : (ssize_t)bytes;
+	}
 	while (n && got < bytes) {
 		n = pread(file->fd, (uint8_t *)to + got, bytes - got, (off_t)(offset + got));
 		if (n < 0 && errno != EINTR)
