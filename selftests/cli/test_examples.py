@@ -38,8 +38,8 @@ STAND_IN = """#!/bin/sh
 echo "a stand-in of ${0##*/}"
 cat >/dev/null
 """
-# A loop over the agent's folder, which test_push.py runs.
-ELSEWHERE = ["/var/lib/kbarmand/", '"$c"']
+# A loop over the agent's folder, which test_push.py runs; a crash kernel's line, which selftests/vm/kdump.py runs.
+ELSEWHERE = ["/var/lib/kbarmand/", '"$c"', "/proc/vmcore"]
 OTHERS = ["jq", "stackcollapse-perf.pl", "flamegraph.pl"]
 
 
