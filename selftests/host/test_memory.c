@@ -427,6 +427,7 @@ static bool is_refused(int code, const char *text)
 
 static void try_elf(void)
 {
+	static uint8_t got[PAGES * PAGE];
 	struct kb_memory *opened;
 
 	write_elf(ELF);
@@ -442,6 +443,17 @@ static void try_elf(void)
 	file[length - 1] = 0xff;
 	opened = open_file(KB_MEMORY_NO_BASE);
 	tap_ok(opened || error.code == -EBADMSG, "headers_behind_the_end_are_not_looked_for");
+	kb_memory_close(opened);
+
+	write_elf(ELF);
+	memcpy(file + 64 + 4 * 56 + 40, &(uint64_t) { (HOLE_END - HOLE) * PAGE }, 8);
+	opened = open_file(KB_MEMORY_NO_BASE);
+	tap_ok(opened && find_all(opened) == FOUND && kb_memory_bytes(opened) == PAGE * (PAGES - HOLE_END + HOLE) &&
+	       kb_memory_read(opened, 0, got, sizeof(got), &error) == 1 &&
+	       memcmp(got, memory, HOLE * PAGE) == 0 && !got[HOLE * PAGE] &&
+	       memcmp(got + HOLE * PAGE, got + HOLE * PAGE + 1, (HOLE_END - HOLE) * PAGE - 1) == 0 &&
+	       memcmp(got + HOLE_END * PAGE, memory + HOLE_END * PAGE, (PAGES - HOLE_END) * PAGE) == 0,
+	       "zeros_that_segments_have_behind_the_bytes_of_the_file_are_there");
 	kb_memory_close(opened);
 
 	put_elf_header(ELF, 2);
@@ -530,13 +542,17 @@ static void try_kdump(void)
 static void try_flattened(void)
 {
 	struct kb_memory *opened;
+	uint8_t header[500];
 
+	/* As makedumpfile makes room for headers. */
 	write_flattened(FLATTENED);
+	memcpy(header, file + PAGE + 16, sizeof(header));
+	memset(file + PAGE + 16, 0, sizeof(header));
 	length -= 16;
 	put_piece(2 * PAGE, memory, 0);
-	put_piece(0, (const uint8_t *)"no header", 9);
+	put_piece(0, header, sizeof(header));
 	opened = open_file(KB_MEMORY_NO_BASE);
-	tap_ok(opened && find_all(opened) == FOUND, "of_two_pieces_of_a_place_the_first_is_taken");
+	tap_ok(opened && find_all(opened) == FOUND, "of_two_pieces_of_a_place_the_last_is_taken");
 	kb_memory_close(opened);
 
 	write_flattened(FLATTENED);

@@ -107,10 +107,10 @@ def a_session_that_ran_is_recovered_with_its_names(tmp):
 
 def makedumpfile_drops_nothing_of_a_session(tmp):
     elf = recovered(tmp, "elf")[:2]
-    for level in "0", "31":
-        makedumpfile("level" + level, "-c", "-d", level)
-        for one, other in zip(elf, recovered(tmp, "level" + level)):
-            assert filecmp.cmp(one, other, shallow=False), (level, one)
+    for form, level in ("-c", "0"), ("-c", "31"), ("-E", "31"):
+        makedumpfile("level" + form + level, form, "-d", level)
+        for one, other in zip(elf, recovered(tmp, "level" + form + level)):
+            assert filecmp.cmp(one, other, shallow=False), (form, level, one)
 
 
 def every_form_gives_the_same_captures(tmp):

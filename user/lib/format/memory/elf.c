@@ -63,7 +63,7 @@ int kb_memory_elf(struct kb_memory_ranges *ranges, const struct kb_memory_file *
 	bool placed = false;
 
 	for (uint64_t i = 0; !ret && i < core.nr; i++) {
-		uint64_t offset = core.segments + i * core.size, start, physical;
+		uint64_t offset = core.segments + i * core.size, start, physical, in_file, in_memory;
 		uint8_t bytes[sizeof(Elf64_Phdr)];
 		ssize_t got = kb_memory_pread(file, offset, bytes, sizeof(bytes), err);
 		struct kb_cursor at = { .at = bytes, .end = bytes + got, .swap = core.swap };
@@ -82,8 +82,13 @@ int kb_memory_elf(struct kb_memory_ranges *ranges, const struct kb_memory_file *
 		if (type != PT_LOAD || physical == (core.word == 8 ? UINT64_MAX : UINT32_MAX))
 			continue;
 		placed |= physical != 0;
-		ret = kb_memory_add(ranges, file, physical, kb_cursor_word(&at, core.word), start,
-				    err);
+		in_file = kb_cursor_word(&at, core.word);
+		in_memory = kb_cursor_word(&at, core.word);
+		ret = kb_memory_add(ranges, file, physical, in_file, start, err);
+		/* makedumpfile -E leaves pages of zeros out, and others that it was told to. */
+		if (!ret && in_memory > in_file && in_file <= UINT64_MAX - physical)
+			ret = kb_memory_add_zeros(ranges, file, physical + in_file,
+						  in_memory - in_file, err);
 	}
 	if (!ret && !placed && ranges->nr > 1)
 		return kb_memory_refuse(file, "is the core of a process: it does not say where its "

@@ -9,16 +9,18 @@
 
 #include <kbarman/error.h>
 
+#define KB_MEMORY_ZEROS		UINT64_MAX	/* in place of an offset: the bytes are zeros */
+
 struct kb_memory_range {
 	uint64_t physical, bytes;	/* it ends below 2^64 */
-	uint64_t offset;		/* in the file, which has all bytes */
+	uint64_t offset;		/* in the file, which has all bytes; or KB_MEMORY_ZEROS */
 };
 
 /* After kb_memory_order() they are in order, with nothing in common. */
 struct kb_memory_ranges {
 	struct kb_memory_range *rows;
 	size_t nr, max;
-	uint64_t bytes;			/* of all */
+	uint64_t bytes;			/* of all that the file has */
 };
 
 struct kb_memory_file {
@@ -52,10 +54,13 @@ int kb_memory_exhausted(const struct kb_memory_file *file, struct kb_error *err)
 /* Add what the file has of @bytes at @offset. Returns 0 or -ENOMEM. */
 int kb_memory_add(struct kb_memory_ranges *ranges, const struct kb_memory_file *file,
 		  uint64_t physical, uint64_t bytes, uint64_t offset, struct kb_error *err);
+int kb_memory_add_zeros(struct kb_memory_ranges *ranges, const struct kb_memory_file *file,
+			uint64_t physical, uint64_t bytes, struct kb_error *err);
 
 /*
- * Where ranges overlap, the one that begins first has the bytes. Returns 0, or -EBADMSG if they
- * nevertheless have more bytes than the file.
+ * Where ranges overlap, the one that begins first has the bytes; of two that begin at one place, the
+ * one that is behind the other in the file. Returns 0, or -EBADMSG if they nevertheless have more
+ * bytes than the file.
  */
 int kb_memory_order(struct kb_memory_ranges *ranges, const struct kb_memory_file *file,
 		    struct kb_error *err);

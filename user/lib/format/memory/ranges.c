@@ -62,15 +62,11 @@ int kb_memory_exhausted(const struct kb_memory_file *file, struct kb_error *err)
 	return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "%s: out of memory", file->name);
 }
 
-int kb_memory_add(struct kb_memory_ranges *ranges, const struct kb_memory_file *file,
-		  uint64_t physical, uint64_t bytes, uint64_t offset, struct kb_error *err)
+static int add_range(struct kb_memory_ranges *ranges, const struct kb_memory_file *file,
+		     uint64_t physical, uint64_t bytes, uint64_t offset, struct kb_error *err)
 {
-	uint64_t most = offset < file->size ? file->size - offset : 0;
-
-	if (most > UINT64_MAX - physical)
-		most = UINT64_MAX - physical;
-	if (bytes > most)
-		bytes = most;
+	if (bytes > UINT64_MAX - physical)
+		bytes = UINT64_MAX - physical;
 	if (!bytes)
 		return 0;
 	if (!KB_ARRAY_ROOM(ranges->rows, ranges->max, ranges->nr + 1))
@@ -79,13 +75,28 @@ int kb_memory_add(struct kb_memory_ranges *ranges, const struct kb_memory_file *
 	return 0;
 }
 
+int kb_memory_add(struct kb_memory_ranges *ranges, const struct kb_memory_file *file,
+		  uint64_t physical, uint64_t bytes, uint64_t offset, struct kb_error *err)
+{
+	uint64_t most = offset < file->size ? file->size - offset : 0;
+
+	return add_range(ranges, file, physical, bytes < most ? bytes : most, offset, err);
+}
+
+int kb_memory_add_zeros(struct kb_memory_ranges *ranges, const struct kb_memory_file *file,
+			uint64_t physical, uint64_t bytes, struct kb_error *err)
+{
+	return add_range(ranges, file, physical, bytes, KB_MEMORY_ZEROS, err);
+}
+
 static int by_address(const void *left, const void *right)
 {
 	const struct kb_memory_range *a = left, *b = right;
 
 	if (a->physical != b->physical)
 		return a->physical < b->physical ? -1 : 1;
-	return a->offset < b->offset ? -1 : a->offset > b->offset;
+	/* So zeros are last. */
+	return a->offset + 1 > b->offset + 1 ? -1 : a->offset != b->offset;
 }
 
 int kb_memory_order(struct kb_memory_ranges *ranges, const struct kb_memory_file *file,
@@ -103,13 +114,15 @@ int kb_memory_order(struct kb_memory_ranges *ranges, const struct kb_memory_file
 		if (common >= range.bytes)
 			continue;
 		range.physical += common;
-		range.offset += common;
 		range.bytes -= common;
 		end = range.physical + range.bytes;
-		/* Else many segments of the same bytes made a small file a search of years. */
-		if (range.bytes > file->size - ranges->bytes)
-			return kb_memory_damaged(file, "its segments have more bytes than it", err);
-		ranges->bytes += range.bytes;
+		if (range.offset != KB_MEMORY_ZEROS) {
+			range.offset += common;
+			/* Else many segments of the same bytes made a small file a search of years. */
+			if (range.bytes > file->size - ranges->bytes)
+				return kb_memory_damaged(file, "its segments have more bytes than it", err);
+			ranges->bytes += range.bytes;
+		}
 		ranges->rows[nr++] = range;
 	}
 	ranges->nr = nr;
@@ -134,7 +147,7 @@ static int find(const struct kb_memory_range *range, const struct kb_memory_file
 	size_t part = KB_MEMORY_PAGE, found;
 	ssize_t got;
 
-	if (at > UINT64_MAX - KB_MEMORY_PAGE)
+	if (range->offset == KB_MEMORY_ZEROS || at > UINT64_MAX - KB_MEMORY_PAGE)
 		return 0;
 	at = (at + KB_MEMORY_PAGE - 1) / KB_MEMORY_PAGE * KB_MEMORY_PAGE;
 	while (at < end_of(range)) {
@@ -178,10 +191,11 @@ int kb_memory_read_of(const struct kb_memory_ranges *ranges, const struct kb_mem
 		const struct kb_memory_range *range = &ranges->rows[i];
 		uint64_t from = physical > range->physical ? physical : range->physical;
 		uint64_t until = end < end_of(range) ? end : end_of(range);
-		ssize_t got = kb_memory_pread(file, range->offset + (from - range->physical),
-					      (uint8_t *)to + (from - physical),
-					      (size_t)(until - from), err);
+		ssize_t got = (ssize_t)(until - from);
 
+		if (range->offset != KB_MEMORY_ZEROS)
+			got = kb_memory_pread(file, range->offset + (from - range->physical),
+					      (uint8_t *)to + (from - physical), (size_t)got, err);
 		if (got < 0)
 			return (int)got;
 		there += (uint64_t)got;
