@@ -55,8 +55,8 @@ def stopped():
 
 @functools.cache
 def vmcore():
-    """The memory as a crash kernel shows it. QEMU's ELF file has no note of Linux, and headers that makedumpfile does not
-    find."""
+    """The memory as a crash kernel shows it. QEMU's ELF file has no note of Linux, and its headers are where makedumpfile
+    does not look."""
     place = os.path.join(PLACE, "vmcore")
     with open(os.path.join(stopped(), "raw"), "rb") as raw, open(place, "wb") as file:
         with mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as memory:

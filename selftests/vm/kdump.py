@@ -28,7 +28,7 @@ APPEND = "console=ttyS0 loglevel=5 panic=-1 nr_cpus=1 irqpoll reset_devices no_t
 
 
 def script(name, *args):
-    return subprocess.run([os.path.join(TOP, "scripts", name), *args], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return subprocess.check_output([os.path.join(TOP, "scripts", name), *args], text=True)
 
 
 def write(path, text):

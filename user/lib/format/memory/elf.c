@@ -63,7 +63,8 @@ int kb_memory_elf(struct kb_memory_ranges *ranges, const struct kb_memory_file *
 	bool placed = false;
 
 	for (uint64_t i = 0; !ret && i < core.nr; i++) {
-		uint64_t offset = core.segments + i * core.size, start, physical, in_file, in_memory;
+		uint64_t offset = core.segments + i * core.size, start, physical;
+		uint64_t in_file, in_memory;
 		uint8_t bytes[sizeof(Elf64_Phdr)];
 		ssize_t got = kb_memory_pread(file, offset, bytes, sizeof(bytes), err);
 		struct kb_cursor at = { .at = bytes, .end = bytes + got, .swap = core.swap };

@@ -7,7 +7,8 @@
  *
  * The files are hostile, and often unfinished. What a file has is read. What it lacks, and pages
  * that are damaged, count as memory that is not there. The file is never mapped. It costs 1 MiB
- * and some pages, 24 bytes for each segment or piece whose header it has, and 8 for each 512 of a bitmap.
+ * and some pages, 24 bytes for each segment or piece whose header it has, and 8 for each 512 of a
+ * bitmap.
  */
 #ifndef KB_LIB_FORMAT_MEMORY_MEMORY_H
 #define KB_LIB_FORMAT_MEMORY_MEMORY_H

@@ -118,9 +118,10 @@ int kb_memory_order(struct kb_memory_ranges *ranges, const struct kb_memory_file
 		end = range.physical + range.bytes;
 		if (range.offset != KB_MEMORY_ZEROS) {
 			range.offset += common;
-			/* Else many segments of the same bytes made a small file a search of years. */
+			/* Else many of the same bytes made a small file a search of years. */
 			if (range.bytes > file->size - ranges->bytes)
-				return kb_memory_damaged(file, "its segments have more bytes than it", err);
+				return kb_memory_damaged(file, "its segments have more bytes than "
+							 "it", err);
 			ranges->bytes += range.bytes;
 		}
 		ranges->rows[nr++] = range;
