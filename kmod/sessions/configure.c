@@ -158,11 +158,24 @@ static int session_allocate(struct kbarman_session *session, struct kbarman_want
 }
 
 /* Half of @size, which nobody has @given and which is larger than @least. False: it stays. */
-static bool halve(u32 *size, u32 given, u32 least)
+static bool config_halve(u32 *size, u32 given, u32 least)
 {
 	if (given || *size <= least)
 		return false;
 	*size /= 2;
+	return true;
+}
+
+/* Sizes that are not @given become smaller: those of tables, if that is @wanted of them. False: none can. */
+static bool config_shrink(struct kbarman_configure *config, const struct kbarman_configure *given, bool wanted)
+{
+	if (wanted && (config_halve(&config->max_maps, given->max_maps, LEAST_MAPS) |
+		       config_halve(&config->max_strings, given->max_strings, LEAST_STRINGS) |
+		       config_halve(&config->max_tasks, given->max_tasks, LEAST_TASKS)))
+		return true;
+	if (given->ring_bytes || config->ring_bytes <= KBARMAN_RING_MIN)
+		return false;
+	config->ring_bytes /= 2;
 	return true;
 }
 
@@ -171,17 +184,12 @@ static void config_fit(struct kbarman_configure *config, const struct kbarman_co
 {
 	const u64 room = kbarman_reserved_bytes();
 	struct kbarman_layout layout;
-	bool fits;
 
 	do {
 		layout = config_layout(config);
-		fits = !kbarman_layout_init(&layout) && kbarman_layout_reserved(&layout, rings) <= room;
-	} while (!fits && ((layout.header_bytes > room / 2 &&
-			    halve(&config->max_maps, given->max_maps, LEAST_MAPS) |
-			    halve(&config->max_strings, given->max_strings, LEAST_STRINGS) |
-			    halve(&config->max_tasks, given->max_tasks, LEAST_TASKS)) ||
-			   (!given->ring_bytes && (config->ring_bytes /= 2) >= KBARMAN_RING_MIN)));
-	config->ring_bytes = max_t(u64, config->ring_bytes, KBARMAN_RING_MIN);
+		if (!kbarman_layout_init(&layout) && kbarman_layout_reserved(&layout, rings) <= room)
+			return;
+	} while (config_shrink(config, given, layout.header_bytes > room / 2));
 }
 
 static void config_fill_defaults(struct kbarman_configure *config, const struct cpumask *cpus)

@@ -45,7 +45,7 @@ TREES = {
         ["kmod/pmu", "kmod/marks"],
         ["kmod/sources"],
         ["kmod/sessions"],
-        ["kmod/device: chardev chardev_configure chardev_elements chardev_map main"],
+        ["kmod/device: chardev chardev_configure chardev_former chardev_map main"],
     ],
 }
 
