@@ -66,7 +66,8 @@ static inline __u64 kbarman_stamp_end_sum(const struct kbarman_stamp *stamp)
 /* How the recording ended, as far as the stamp can be believed: enum kbarman_end. */
 static inline __u32 kbarman_stamp_end(const struct kbarman_stamp *stamp)
 {
-	return stamp->end_sum && stamp->end_sum == kbarman_stamp_end_sum(stamp) ? stamp->end : KBARMAN_END_UNKNOWN;
+	return stamp->end_sum && stamp->end_sum == kbarman_stamp_end_sum(stamp) ? stamp->end :
+	       (__u32)KBARMAN_END_UNKNOWN;
 }
 
 #endif /* _UAPI_KBARMAN_STAMP_H */
