@@ -32,15 +32,18 @@ struct kbarman_beacon {
 #define KBARMAN_BEACON_HEADER	0
 #define KBARMAN_BEACON_RING(cpu) ((__u64)(cpu) + 1)
 
-/* Of the words behind `sum`, up to the last frame. It is no secret: it shows damage. */
-static inline __u64 kbarman_beacon_sum(const struct kbarman_beacon *beacon)
+/* Of the words from @word to @end, behind what has this @sum. It is no secret: it shows damage. */
+static inline __u64 kbarman_words_sum(__u64 sum, const __u64 *word, const __u64 *end)
 {
-	const __u64 *word = &beacon->capture, *end = beacon->frames + beacon->count;
-	__u64 sum = KBARMAN_BEACON_MAGIC;
-
 	for (; word < end; word++)
 		sum = (sum ^ *word) * 0x100000001b3ULL;
 	return sum;
+}
+
+/* Of the words behind `sum`, up to the last frame. */
+static inline __u64 kbarman_beacon_sum(const struct kbarman_beacon *beacon)
+{
+	return kbarman_words_sum(KBARMAN_BEACON_MAGIC, &beacon->capture, beacon->frames + beacon->count);
 }
 
 #endif /* _UAPI_KBARMAN_BEACON_H */

@@ -10,6 +10,8 @@
 
 #include <linux/types.h>
 
+#include "beacon.h"
+
 #define KBARMAN_STAMP_MAGIC	0x5354414d50303031ULL	/* "STAMP001" */
 #define KBARMAN_STAMP_CHAIN	16
 
@@ -43,24 +45,14 @@ struct kbarman_stamp {
 
 #define KBARMAN_STAMP_KERNEL	(1U << 0)	/* the recording has kernel addresses */
 
-/* The sums are no secret: they show damage. */
-static inline __u64 kbarman_stamp_words(const __u64 *word, const __u64 *end)
-{
-	__u64 sum = KBARMAN_STAMP_MAGIC;
-
-	for (; word < end; word++)
-		sum = (sum ^ *word) * 0x100000001b3ULL;
-	return sum;
-}
-
 static inline __u64 kbarman_stamp_sum(const struct kbarman_stamp *stamp)
 {
-	return kbarman_stamp_words(&stamp->capture, &stamp->bytes);
+	return kbarman_words_sum(KBARMAN_STAMP_MAGIC, &stamp->capture, &stamp->bytes);
 }
 
 static inline __u64 kbarman_stamp_end_sum(const struct kbarman_stamp *stamp)
 {
-	return kbarman_stamp_words(&stamp->ticks, stamp->chain + KBARMAN_STAMP_CHAIN);
+	return kbarman_words_sum(KBARMAN_STAMP_MAGIC, &stamp->ticks, stamp->chain + KBARMAN_STAMP_CHAIN);
 }
 
 /* How the recording ended, as far as the stamp can be believed: enum kbarman_end. */
