@@ -10,6 +10,7 @@
 #include <linux/nospec.h>
 
 #include "capture/capture.h"
+#include "capture/reserved.h"
 #include "capture/storage.h"
 #include "chardev.h"
 #include "compat/mm.h"
@@ -63,7 +64,7 @@ static vm_fault_t vma_fault(struct vm_fault *fault)
 				    fault->address - fault->vma->vm_start);
 	if (!memory)
 		return VM_FAULT_SIGBUS;
-	frame = kbarman_capture_frame(capture, memory);
+	frame = kbarman_half_frame(capture->half, memory);
 	if (capture->half)	/* Linux has no struct page of it */
 		return vmf_insert_pfn(fault->vma, fault->address, frame);
 	fault->page = pfn_to_page(frame);

@@ -34,7 +34,7 @@ static void beacon_light(const struct kbarman_capture *capture, u64 part, void *
 			.count = min_t(u64, pages - first, FRAMES),
 		};
 		for (i = 0; i < beacon->count; i++)
-			beacon->frames[i] = kbarman_capture_frame(capture, memory + (first + i) * PAGE_SIZE);
+			beacon->frames[i] = kbarman_half_frame(capture->half, memory + (first + i) * PAGE_SIZE);
 		beacon->sum = kbarman_beacon_sum(beacon);
 		/* Only a whole beacon is one. */
 		smp_store_release(&beacon->magic, KBARMAN_BEACON_MAGIC);

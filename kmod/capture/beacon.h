@@ -14,8 +14,9 @@ struct kbarman_capture;
 u64 kbarman_beacon_bytes(u64 bytes);
 
 /*
- * As kbarman_memory_pages() and kbarman_memory_free(), or of its half, of the memory of @part (KBARMAN_BEACON_*) of @capture, which
- * has its layout and its beacons' number: with beacons behind @bytes, as long as it is there. Context: task.
+ * As kbarman_memory_pages() and kbarman_memory_free(), or pages of the half of @capture: the memory of @part
+ * (KBARMAN_BEACON_*), with beacons behind @bytes as long as it is there. @capture has its layout and its beacons'
+ * number. Context: task.
  */
 void *kbarman_beacon_pages(const struct kbarman_capture *capture, u64 part, u64 bytes, int node);
 /* @memory: NULL is allowed. */

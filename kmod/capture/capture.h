@@ -13,15 +13,15 @@
 #define KBARMAN_CAPTURE_H
 
 #include <linux/kref.h>
-#include <linux/mm.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
-#include "capture/reserved.h"
 #include "capture/shares.h"
 #include "capture/string_table.h"
 #include "uapi/barman_v2.h"
 #include "uapi/kbarman.h"
+
+struct kbarman_half;
 
 struct kbarman_layout {
 	u32 max_cores;
@@ -124,12 +124,6 @@ static inline struct bm_protocol_header_mmap_layout *
 kbarman_map_row(struct kbarman_capture *capture, u32 row)
 {
 	return (struct bm_protocol_header_mmap_layout *)(kbarman_map_count(capture) + 1) + row;
-}
-
-/* The page frame of @memory, which is of the header or of a ring. Context: any. */
-static inline unsigned long kbarman_capture_frame(const struct kbarman_capture *capture, const void *memory)
-{
-	return capture->half ? kbarman_half_frame(capture->half, memory) : vmalloc_to_pfn(memory);
 }
 
 /* What stands behind the ring of @cpu, or NULL: it has no ring. Context: any. */

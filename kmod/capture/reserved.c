@@ -243,7 +243,7 @@ u64 kbarman_half_bytes(const struct kbarman_half *half)
 
 unsigned long kbarman_half_frame(const struct kbarman_half *half, const void *memory)
 {
-	return PHYS_PFN(half->address + (memory - (const void *)half->stamp));
+	return half ? PHYS_PFN(half->address + (memory - (const void *)half->stamp)) : vmalloc_to_pfn(memory);
 }
 
 /* ---- the end ---- */

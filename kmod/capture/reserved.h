@@ -39,7 +39,7 @@ void *kbarman_half_pages(struct kbarman_half *half, u64 bytes);
 /* What is taken of it; 0 of NULL. */
 u64 kbarman_half_bytes(const struct kbarman_half *half);
 
-/* The page frame of @memory, which is of the half. Context: any. */
+/* The page frame of @memory, which is of the half, or of kbarman_memory_pages() if that is NULL. Context: any. */
 unsigned long kbarman_half_frame(const struct kbarman_half *half, const void *memory);
 
 /*

@@ -12,6 +12,7 @@
 
 #include "capture/capture.h"
 #include "capture/header.h"
+#include "capture/reserved.h"
 #include "capture/storage.h"
 #include "capture/tables.h"
 #include "capture/users.h"
