@@ -35,8 +35,13 @@ int __init kbarman_ends_init(void)
 
 	if (!kbarman_reserved_bytes())
 		return 0;
+	error = atomic_notifier_chain_register(&panic_notifier_list, &panic_notifier);
+	if (error)
+		return error;
 	error = register_reboot_notifier(&reboot_notifier);
-	return error ?: atomic_notifier_chain_register(&panic_notifier_list, &panic_notifier);
+	if (error)
+		atomic_notifier_chain_unregister(&panic_notifier_list, &panic_notifier);
+	return error;
 }
 
 void kbarman_ends_exit(void)
