@@ -219,7 +219,21 @@ static void print_former(struct kb_json *json, const struct kbarman_former *form
 	kb_json_end(json);
 }
 
-static int sessions_print_all(const struct sessions *sessions, bool people)
+static void print_formers(struct kb_json *json, struct kb_device *device)
+{
+	for (uint32_t number = 0; number < KB_FORMERS; number++) {
+		struct kbarman_former former = { .number = number };
+		struct kb_error err;
+		int ret = kb_device_former(device, &former, &err);
+
+		if (!ret)
+			print_former(json, &former);
+		else if (ret == -EPERM)
+			cli_warn("%s", kb_error_text(&err));
+	}
+}
+
+static int print_all(const struct sessions *sessions, struct kb_device *device, bool people)
 {
 	struct kb_json json;
 
@@ -231,24 +245,8 @@ static int sessions_print_all(const struct sessions *sessions, bool people)
 			      "MIB", "RECORDS", "LOST", "SOURCES");
 	for (uint32_t i = 0; i < sessions->nr; i++)
 		(people ? print_line : print_object)(&json, &sessions->list[i]);
-	for (uint32_t i = 0; i < sessions->nr_formers; i++)
-		print_former(&json, &sessions->formers[i]);
+	print_formers(&json, device);
 	return lines_close(&json, CLI_OK);
-}
-
-static void read_formers(struct sessions *sessions, struct kb_device *device)
-{
-	for (uint32_t number = 0; number < KB_FORMERS; number++) {
-		struct kbarman_former *former = &sessions->formers[sessions->nr_formers];
-		struct kb_error err;
-		int ret;
-
-		*former = (struct kbarman_former){ .number = number };
-		ret = kb_device_former(device, former, &err);
-		if (ret == -EPERM)
-			cli_warn("%s", kb_error_text(&err));
-		sessions->nr_formers += !ret;
-	}
 }
 
 int sessions_print(bool people)
@@ -260,13 +258,11 @@ int sessions_print(bool people)
 
 	if (kb_device_open(&device, &err))
 		return cli_fail_error(&err);
-	ret = sessions_read(&sessions, device, &err);
-	if (!ret)
-		read_formers(&sessions, device);
+	if (sessions_read(&sessions, device, &err))
+		ret = cli_fail_error(&err);
+	else
+		ret = print_all(&sessions, device, people);
 	kb_device_close(device);
-	if (ret)
-		return cli_fail_error(&err);
-	ret = sessions_print_all(&sessions, people);
 	if (!ret && !sessions.nr)
 		cli_note("nobody records");
 	return ret;

@@ -15,8 +15,6 @@
 struct sessions {
 	struct kbarman_session_info list[SESSIONS_MAX];	/* the newest first */
 	uint32_t nr, most;	/* that there are, and that there may be */
-	struct kbarman_former formers[KB_FORMERS];	/* of the list for people only */
-	uint32_t nr_formers;
 };
 
 /* -ENOTTY: the module can't tell. */
