@@ -211,32 +211,29 @@ def an_end_that_linux_did_not_finish_to_tell_is_told_as_far_as_it_is(tmp):
         assert (b"end_cpu" in facts(tmp)) == (end["end"] == 1), facts(tmp)
 
 
-def no_end_is_believed_that_is_damaged(tmp):
-    wrong = [{"end": 3}, {"nr": 17}, {"text": b"x" * 128}, {"comm": b"y" * 16}]
-    for at in [None] * len(wrong) + list(range(64, 368, 11)):
+def with_damaged_stamps(tmp, wrong, places):
+    """What recover says of stamps with these @wrong fields, and with a bit wrong in each byte of @places."""
+    for fields, at in [(fields, None) for fields in wrong] + [({}, at) for at in places]:
         memory = Memory()
         memory.add(maps_of(5))
-        number = memory.put_stamp(**(wrong.pop() if at is None else {}))
+        number = memory.put_stamp(**fields)
         if at is not None:
             page = bytearray(memory.pages[number])
             page[at] ^= 1 << at % 8
             memory.pages[number] = bytes(page)
-        done = recover(tmp, memory, "-o", "out.cap")
+        yield fields or at, recover(tmp, memory, "-o", "out.cap")
+
+
+def no_end_is_believed_that_is_damaged(tmp):
+    wrong = [{"end": 3}, {"nr": 17}, {"text": b"x" * 128}, {"comm": b"y" * 16}]
+    for at, done in with_damaged_stamps(tmp, wrong, range(64, 368, 11)):
         assert done.returncode == 0 and "1 pages begin as" in done.stderr and "without a word" in done.stderr, (at, done)
         assert facts(tmp) == {b"end": b"unknown"}
 
 
 def no_stamp_is_believed_that_is_damaged(tmp):
     wrong = [{"size": 0}, {"size": PAGE + 1}]
-    for at in [None] * len(wrong) + list(range(8, 56, 5)):
-        memory = Memory()
-        memory.add(maps_of(5))
-        number = memory.put_stamp(**(wrong.pop() if at is None else {}))
-        if at is not None:
-            page = bytearray(memory.pages[number])
-            page[at] ^= 1 << at % 8
-            memory.pages[number] = bytes(page)
-        done = recover(tmp, memory, "-o", "out.cap")
+    for at, done in with_damaged_stamps(tmp, wrong, range(8, 56, 5)):
         assert done.returncode == 0 and "1 pages begin as" in done.stderr and "recording ended" not in done.stderr, (at, done)
         assert not facts(tmp)
 
