@@ -25,7 +25,6 @@
 #define PIECES_MEAN	16U
 #define PIECES_STOCK	4096U
 #define BEHIND_MAX	16384U	/* rows of who ran while who waited; then one for all others */
-#define MEANWHILE_MAX	64U	/* different ones in a wait of the worst; others are added up */
 
 struct task_row {
 	uint64_t key;
@@ -247,30 +246,6 @@ static bool goes_before(const struct kb_latency_wait *a, const struct kb_latency
 
 KB_HEAP(worst, struct kb_latency_wait, goes_before)
 
-struct meanwhile {
-	struct kb_latency_piece pieces[MEANWHILE_MAX];
-	uint32_t nr;
-	uint64_t others_ns;
-};
-
-static bool sum_piece(void *context, const struct kb_origin *what, uint64_t ns)
-{
-	struct meanwhile *meanwhile = context;
-	uint32_t i;
-
-	for (i = 0; i < meanwhile->nr; i++)
-		if (kb_origin_key(&meanwhile->pieces[i].what) == kb_origin_key(what))
-			break;
-	if (i == MEANWHILE_MAX) {
-		meanwhile->others_ns += ns;
-		return true;
-	}
-	if (i == meanwhile->nr)
-		meanwhile->pieces[meanwhile->nr++] = (struct kb_latency_piece){ .what = *what };
-	meanwhile->pieces[i].ns += ns;
-	return true;
-}
-
 static int compare_pieces(const void *left, const void *right)
 {
 	const struct kb_latency_piece *a = left, *b = right;
@@ -285,12 +260,12 @@ static int compare_pieces(const void *left, const void *right)
 static void tell(const struct kb_lateness *lateness, const struct kb_late *late,
 		 struct kb_latency_wait *wait)
 {
-	struct meanwhile meanwhile = { .nr = 0 };
+	struct kb_ran meanwhile = { .nr = 0 };
 	uint64_t all = queued_ns(wait);
 	uint32_t i;
 
 	kb_history_look(lateness->history, wait->core, late->there_since, end_of(late), UINT32_MAX,
-			sum_piece, &meanwhile);
+			kb_ran_take, &meanwhile);
 	qsort(meanwhile.pieces, meanwhile.nr, sizeof(meanwhile.pieces[0]), compare_pieces);
 	for (i = 0; i < meanwhile.nr && i < KB_LATENCY_MEANWHILE; i++) {
 		wait->meanwhile[i] = meanwhile.pieces[i];

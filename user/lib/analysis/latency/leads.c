@@ -20,7 +20,6 @@
  */
 #define PIECES_MEAN	64U
 #define PIECES_STOCK	4096U
-#define RAN_MAX		16U	/* different ones of these */
 
 /* ---- chains of tasks ---- */
 
@@ -72,31 +71,6 @@ static int add_run(struct kb_leads *leads, struct kb_lead *task, const struct kb
 	return add_link(leads, task, walk, KB_LINK_RUN, NULL);
 }
 
-struct ran {
-	enum kb_part part;	/* what is of another one is not counted */
-	struct kb_latency_piece pieces[RAN_MAX];
-	uint32_t nr, looked;
-};
-
-static bool take_piece(void *context, const struct kb_origin *what, uint64_t ns)
-{
-	struct ran *ran = context;
-	uint32_t i;
-
-	ran->looked++;
-	if (kb_history_part(what->kind) != ran->part)
-		return true;
-	for (i = 0; i < ran->nr; i++)
-		if (kb_origin_key(&ran->pieces[i].what) == kb_origin_key(what))
-			break;
-	if (i == RAN_MAX)
-		return true;
-	if (i == ran->nr)
-		ran->pieces[ran->nr++] = (struct kb_latency_piece){ .what = *what };
-	ran->pieces[i].ns += ns;
-	return true;
-}
-
 /* Tasks, softirqs or interrupts: what had most of that time. */
 static enum kb_part most_of(const uint64_t parts[KB_PARTS])
 {
@@ -112,17 +86,18 @@ static struct kb_origin most_ran(struct kb_leads *leads, const struct kb_lead *t
 				 const uint64_t parts[KB_PARTS])
 {
 	struct kb_origin most = { .kind = KB_TILE_UNKNOWN };
-	struct ran ran = { .part = most_of(parts) };
+	enum kb_part part = most_of(parts);
+	struct kb_ran ran = { .nr = 0 };
 	uint64_t ns = 0;
 	uint32_t i;
 
 	leads->stock += PIECES_MEAN;
 	if (leads->stock > PIECES_STOCK)
 		leads->stock = PIECES_STOCK;
-	kb_history_look(leads->history, walk->event.core, task->since, walk->ns, leads->stock, take_piece, &ran);
+	kb_history_look(leads->history, walk->event.core, task->since, walk->ns, leads->stock, kb_ran_take, &ran);
 	leads->stock -= ran.looked;
 	for (i = 0; i < ran.nr; i++) {
-		if (ran.pieces[i].ns <= ns)
+		if (kb_history_part(ran.pieces[i].what.kind) != part || ran.pieces[i].ns <= ns)
 			continue;
 		ns = ran.pieces[i].ns;
 		most = ran.pieces[i].what;

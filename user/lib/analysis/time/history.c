@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/time/history.h"
+#include "analysis/time/origin.h"
 #include "base/bisect.h"
 
 #define SUMS		5U		/* parts with a sum, from KB_PART_HALT on */
@@ -209,6 +210,23 @@ void kb_history_look(const struct kb_history *history, uint32_t core, int64_t fr
 		if (!take(context, &what, (uint64_t)end - (uint64_t)start))
 			break;
 	}
+}
+
+bool kb_ran_take(void *context, const struct kb_origin *what, uint64_t ns)
+{
+	struct kb_ran *ran = context;
+	uint32_t i;
+
+	ran->looked++;
+	for (i = 0; i < ran->nr; i++)
+		if (kb_origin_key(&ran->pieces[i].what) == kb_origin_key(what))
+			break;
+	if (i == KB_RAN_MAX)
+		return true;
+	if (i == ran->nr)
+		ran->pieces[ran->nr++] = (struct kb_latency_piece){ .what = *what };
+	ran->pieces[i].ns += ns;
+	return true;
 }
 
 bool kb_history_halted(const struct kb_history *history, uint32_t core, int64_t from, int *state,

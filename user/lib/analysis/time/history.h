@@ -37,6 +37,18 @@ void kb_history_look(const struct kb_history *history, uint32_t core, int64_t fr
 		     bool (*take)(void *context, const struct kb_origin *what, uint64_t ns),
 		     void *context);
 
+/* What ran in such a time: each once, with the sum of its pieces. */
+#define KB_RAN_MAX	64U	/* others are left out */
+
+struct kb_ran {
+	struct kb_latency_piece pieces[KB_RAN_MAX];
+	uint32_t nr;
+	uint32_t looked;	/* pieces of the history */
+};
+
+/* For kb_history_look(): adds a piece to @context, a struct kb_ran that begins as zeros. */
+bool kb_ran_take(void *context, const struct kb_origin *what, uint64_t ns);
+
 /*
  * Whether @core halted at @from, or the idle task ran and then halted. Then *@state is the idle
  * state, and *@left when the CPU left the halt, as far as that is known. In some states interrupts
