@@ -128,11 +128,17 @@ def what_tasks_wait_for_is_shown(tmp):
     assert any(line.endswith(" file 8:1 inode 12 (disk)") for line in shown), done
 
 
+def is_held_up(row, head):
+    """By the disk, for a time that is not small: on a busy host the fake device's own task may be so, too."""
+    return row["iowait"] and row["sum_ns"] >= (head["until_ns"] - head["from_ns"]) // 100
+
+
 def what_holds_a_task_up_is_in_front(tmp):
     for flags, place in (IOWAIT, 0), (0, -1):
         for refresh in refreshes(tmp, "-n", "3", FAKE_RATE=2,
                                  FAKE_WAITS=f"77.74.{FILE}.{flags}.8388609.99")[1:]:
-            assert waits_of(refresh)[place]["tid"] == 77, (flags, waits_of(refresh))
+            rows = [row for row in waits_of(refresh) if row["tid"] == 77 or not is_held_up(row, refresh[0])]
+            assert len(rows) > 1 and rows[place]["tid"] == 77, (flags, refresh)
 
 
 def what_is_not_recorded_has_no_table(tmp):
