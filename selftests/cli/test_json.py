@@ -23,6 +23,7 @@ import test_diff
 import test_doctor
 import test_critical_path
 import test_dump_exports
+import test_last_second
 import test_latency
 import test_requests
 import test_rotated
@@ -260,6 +261,9 @@ def report_has_what_is_promised(tmp):
     lines += objects("report", "-j", "-M", "all", "--tid", "7", cwd=tmp)
     if not any("inlined" in line for line in lines if line["kind"] == "call"):
         raise tap.Skip("this tool or this machine has no libdw")
+    os.mkdir(last := os.path.join(tmp, "last"))
+    test_last_second.make(last, test_last_second.ENDED)
+    lines += objects("report", "-j", cwd=last)
     os.mkdir(late := os.path.join(tmp, "late"))
     test_latency.full(late)
     lines += objects("report", "-j", "--latency", "--irq", "--tid", "7", cwd=late)
@@ -328,7 +332,7 @@ def info_has_what_is_promised(tmp):
         "fallback": "cpu-clock", "clock_unsteady": "1", "counter.0.0": "cycles", "written.0": "5",
         "missed.map": "1", "stopped.0.throttled": "1", "sources": "wake", "uncounted.0.1": "misses",
         "unsampled.0.0": "misses", "end": "panic", "end_ticks": "1100", "end_cpu": "0", "end_task": "7,a",
-        "end_text": "why", **TRIGGERED})
+        "end_text": "why", "end_chain": "0xffffffff81000010,0xffffffff81000020", **TRIGGERED})
     capture.about(0, 500, 0, "waking", 7)
     capture.switch(0, 1000, 7)
     capture.save(os.path.join(tmp, "kbarman.cap"))

@@ -9,6 +9,7 @@ ROOT debian, the tool itself recovers it in the last boot.
 """
 # pylint: disable=unused-argument
 import functools
+import json
 import os
 import shutil
 import subprocess
@@ -89,6 +90,17 @@ def the_last_records_are_those_before_the_crash(tmp):
     done = tap.run("dump", "--json", capture)
     assert done.returncode == 0, done
     assert "reserved.sh" in done.stdout or '"sh"' in done.stdout, done.stdout[-2000:]
+
+
+def the_last_second_tells_who_ran_when_it_crashed(tmp):
+    capture, _ = capture_of(tmp, "crash", 0)
+    rows = [json.loads(line) for line in tap.run("report", "--json", capture).stdout.splitlines()]
+    end, = (row for row in rows if row["kind"] == "end")
+    last = [row for row in rows if row["kind"] == "last"]
+    runs = [row["cpu"] for row in last if row["state"] == "runs"]
+    assert len(runs) == len(set(runs)) > 0 and end["chain"], (runs, end)
+    assert [row["tid"] for row in last if row["state"] == "runs" and row["cpu"] == end["cpu"]] == [end["tid"]], (last, end)
+    assert any(row["state"] == "waits" and row["object"] != "none" for row in last), last
 
 
 def a_restart_is_no_crash_and_both_recordings_are_kept(tmp):

@@ -23,6 +23,7 @@
 #include "cli/base/cli.h"
 #include "cli/base/fact_lines.h"
 #include "cli/base/sandbox.h"
+#include "cli/base/end_line.h"
 #include "cli/base/trigger_lines.h"
 #include "cli/session/per_core.h"
 #include "sym/files/side.h"
@@ -452,25 +453,6 @@ static void json_uncounted(struct info *info)
 	per_core_json(&info->json, "unsampled", info->unsampled, info->nr_unsampled);
 }
 
-static void json_end(struct info *info)
-{
-	struct kb_json *json = &info->json;
-	struct kb_end end;
-
-	if (!kb_end_get(info->barman, &end))
-		return;
-	kb_json_begin(json, "end");
-	kb_json_string(json, "how", kb_end_word(end.how));
-	if (end.ticks) {
-		kb_json_i64(json, "at_ns", kb_barman_ns(info->barman, end.ticks));
-		kb_json_u64(json, "cpu", end.cpu);
-		kb_json_u64(json, "tid", end.task_id);
-		kb_json_string(json, "task", end.task);
-		kb_json_string(json, "text", end.text);
-	}
-	kb_json_end(json);
-}
-
 static void print_json(struct info *info)
 {
 	const struct kb_header *h = info->header;
@@ -512,7 +494,7 @@ static void print_json(struct info *info)
 	kb_json_array_end(json);
 	kb_json_string(json, "sources", fact(info, "sources"));
 	kb_json_end(json);
-	json_end(info);
+	end_line(json, info->barman);
 	trigger_lines(json, info->barman);
 	json_counts(info, "records", -1, &info->all);
 	for (uint32_t i = 0; i < h->max_cores; i++)

@@ -14,6 +14,7 @@
 #include "analysis/trace/parts.h"
 #include "base/percent.h"
 #include "base/text/json.h"
+#include "cli/base/end_line.h"
 #include "cli/base/trigger_lines.h"
 #include "cli/report/print.h"
 #include "cli/session/per_core.h"
@@ -348,28 +349,6 @@ static void put_table(const struct report *report, struct kb_json *json,
 	}
 }
 
-void report_put_by(struct kb_json *json, struct kb_trace *trace, const struct kb_origin *by, uint64_t ticks)
-{
-	char name[KB_ORIGIN_NAME];
-
-	if (by->kind == KB_TILE_UNKNOWN)
-		return;
-	kb_json_string(json, "by", kb_origin_kind(by->kind));
-	if (by->id != KB_ORIGIN_ANY)
-		kb_json_u64(json, "by_id", by->id);
-	kb_json_string(json, "by_name", kb_origin_name(trace, by, ticks, name, sizeof(name)));
-	if (kb_origin_call(trace, by))
-		kb_json_string(json, "by_call", kb_origin_call(trace, by));
-}
-
-void report_put_stats(struct kb_json *json, const struct kb_latency_stats *stats)
-{
-	kb_json_u64(json, "sum_ns", stats->sum_ns);
-	kb_json_u64(json, "median_ns", stats->median_ns);
-	kb_json_u64(json, "p99_ns", stats->p99_ns);
-	kb_json_u64(json, "max_ns", stats->max_ns);
-}
-
 /* One of the longest waits, with its call chain, innermost function first. */
 static void put_wait(const struct report *report, struct kb_json *json,
 		     const struct kb_wait *wait)
@@ -412,6 +391,37 @@ static void put_task(const struct report *report, struct kb_json *json,
 	kb_json_bool(json, "longest_wait_blocked", task->longest_blocked);
 	kb_json_bool(json, "longest_wait_asleep", task->longest_asleep);
 	kb_json_u64(json, "migrations", task->migrations);
+	kb_json_end(json);
+}
+
+/* What is at the end of a recording that ended with the machine. */
+static void put_last(const struct report *report, struct kb_json *json, const struct kb_last_task *row)
+{
+	static const char *const states[] = {
+		[KB_LAST_RAN] = "ran", [KB_LAST_RUNS] = "runs", [KB_LAST_RUNNABLE] = "runnable",
+		[KB_LAST_WAITS] = "waits",
+	};
+	char name[KB_TASK_NAME_BUFFER];
+	struct kb_waits_row object = row->object;
+
+	kb_json_begin(json, "last");
+	kb_json_string(json, "state", states[row->state]);
+	kb_json_u64(json, "cpu", row->core);
+	kb_json_u64(json, "tid", row->task_id);
+	kb_json_string(json, "task", kb_tasks_name(report->tasks, row->task_id,
+						   row->ticks ?: report->got->last_timestamp, name));
+	if (row->state <= KB_LAST_RUNS)
+		kb_json_u64(json, "run_ns", row->ran_ns);
+	if (row->state != KB_LAST_RAN)
+		kb_json_u64(json, "since_ns", (uint64_t)(report->got->last.until - row->since));
+	kb_json_u64(json, "holds_up", row->holds_up);
+	if (row->state == KB_LAST_WAITS) {
+		kb_json_bool(json, "held_up", row->held_up);
+		object.holder = row->holder;
+		object.holder_task = kb_tasks_name(report->tasks, row->holder, row->ticks, name);
+		report_put_object(json, &object);
+		report_put_holder(json, &object);
+	}
 	kb_json_end(json);
 }
 
@@ -501,6 +511,9 @@ void report_put_json(const struct report *report, struct kb_out *out)
 	put_head(report, &json);
 	put_uncounted(report, &json);
 	trigger_lines(&json, report->barman);
+	end_line(&json, report->barman);
+	for (i = 0; i < report->got->last.nr; i++)
+		put_last(report, &json, &report->got->last.rows[i]);
 	put_table(report, &json, &report->got->samples, put_row);
 	put_table(report, &json, &report->got->tasks, put_task_samples);
 	put_table(report, &json, &report->got->counts, put_task_counts);

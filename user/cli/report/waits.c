@@ -1,60 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* kbarman report --waits: what tasks waited for. The JSON is complete. */
-#include <kbarman/event.h>
 #include <kbarman/report_text.h>
 
 #include "base/text/json.h"
 #include "cli/base/cli.h"
 #include "cli/report/print.h"
-
-void report_put_waiter(struct kb_json *json, struct kb_trace *trace, const struct kb_link *link)
-{
-	char name[KB_TASK_NAME_BUFFER];
-	const struct kb_waits_row row = kb_link_wait(link, trace, name);
-
-	if (!row.object)
-		return;
-	kb_json_u64(json, "waiter_tid", link->waiter);
-	kb_json_string(json, "waiter", row.task);
-	if (row.call)
-		kb_json_string(json, "call", row.call);
-	kb_json_string(json, "object", kb_object_name(row.object) ?: "other");
-	if (row.value)
-		kb_json_u64(json, "object_value", row.value);
-	if (row.name)
-		kb_json_string(json, "object_name", row.name);
-	kb_json_bool(json, "iowait", row.iowait);
-}
-
-void report_put_object(struct kb_json *json, const struct kb_waits_row *row)
-{
-	const char *object = kb_object_name(row->object);
-
-	kb_json_string(json, "object", object ?: row->object ? "other" : "none");
-	if (row->inferred)
-		kb_json_string(json, "inferred", kb_inferred_name(row->inferred));
-	if (row->call)
-		kb_json_string(json, "call", row->call);
-	kb_json_bool(json, "iowait", row->iowait);
-	if (row->others)
-		kb_json_bool(json, "others", true);
-	if ((row->object == KB_OBJECT_FILE || row->object == KB_OBJECT_DEVICE) && !row->others)
-		kb_json_u64(json, "device", row->device);
-	if (row->object >= KB_OBJECT_FILE && !row->others && (row->value || row->object < KB_OBJECT_MUTEX))
-		kb_json_u64(json, "object_value", row->value);
-	if (row->object == KB_OBJECT_FUTEX && !row->others)
-		kb_json_u64(json, "pid", row->pid);
-	if (row->name && !row->others)
-		kb_json_string(json, "name", row->name);
-}
-
-void report_put_holder(struct kb_json *json, const struct kb_waits_row *row)
-{
-	if (!row->holder)
-		return;
-	kb_json_u64(json, "holder_tid", row->holder);
-	kb_json_string(json, "holder", row->holder_task);
-}
 
 static void put_row(struct kb_json *json, struct kb_trace *trace, const struct kb_waits_row *row)
 {

@@ -30,6 +30,7 @@
 #include <kbarman/names.h>
 #include <kbarman/tiles.h>
 #include <kbarman/trace.h>
+#include <kbarman/waits.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -194,6 +195,36 @@ struct kb_stop {
 	int64_t first, last;	/* ns; start of the first, end of the last; valid if ns is not 0 */
 };
 
+enum kb_last_state {
+	KB_LAST_RAN,		/* in the last second */
+	KB_LAST_RUNS,		/* the same, and it still ran at the end */
+	KB_LAST_RUNNABLE,	/* it could run, and another task ran */
+	KB_LAST_WAITS,
+};
+
+/* A task at the end of a recording. A task that ran in the last second and waits then has two rows. */
+struct kb_last_task {
+	enum kb_last_state state;
+	uint32_t core;		/* where it ran; for which it was woken; where it ran before it waited */
+	uint32_t task_id;
+	uint64_t ticks;		/* when its state began, as since */
+	int64_t since;		/* ns; of KB_LAST_RAN: 0 */
+	uint64_t ran_ns;	/* of it and KB_LAST_RUNS: on that CPU, in the last second */
+	uint32_t holds_up;	/* so many tasks wait for a lock that this one holds */
+
+	/* Of KB_LAST_WAITS: */
+	struct kb_waits_row object;	/* for what, without names of tasks and times */
+	uint32_t holder;	/* who has the lock; 0: it is none, or not known */
+	bool held_up;		/* by a lock or a disk, or where no signal helps */
+	bool is_older;		/* it has waited for longer than a second */
+};
+
+struct kb_last_second {
+	int64_t from, until;	/* ns */
+	const struct kb_last_task *rows;	/* by CPU, then by state */
+	uint32_t nr;
+};
+
 /* The results. All times in ns are as kb_barman_ns() or lengths. */
 struct kb_report {
 	bool damaged;			/* the capture is; its undamaged part is reported */
@@ -228,6 +259,8 @@ struct kb_report {
 	const struct kb_stop *stops;	/* by CPU and reason */
 	uint32_t nr_stops;
 	uint64_t wanted_ns;		/* the part of duration_ns that options->filter wants */
+	struct kb_last_second last;	/* of a recording that ended with the machine, if all of it is
+					 * wanted; else no rows */
 };
 
 /*

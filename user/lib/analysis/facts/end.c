@@ -22,7 +22,7 @@ const char *kb_end_word(uint32_t how)
 
 struct kb_end kb_end_of(const struct kbarman_stamp *stamp)
 {
-	return (struct kb_end){ stamp->end, stamp->ticks, stamp->cpu, stamp->task_id, stamp->comm, stamp->text };
+	return (struct kb_end){ stamp->end, stamp->ticks, stamp->cpu, stamp->task_id, stamp->comm, stamp->text, NULL };
 }
 
 static uint64_t number(const char *fact)
@@ -33,7 +33,7 @@ static uint64_t number(const char *fact)
 bool kb_end_get(const struct kb_barman *barman, struct kb_end *end)
 {
 	const char *how = kb_barman_fact(barman, "end"), *task = kb_barman_fact(barman, "end_task");
-	const char *text = kb_barman_fact(barman, "end_text"), *comma = task ? strchr(task, ',') : NULL;
+	const char *text = kb_barman_fact(barman, "end_text"), *chain = kb_barman_fact(barman, "end_chain"), *comma = task ? strchr(task, ',') : NULL;
 
 	*end = (struct kb_end){
 		.ticks = number(kb_barman_fact(barman, "end_ticks")),
@@ -41,6 +41,7 @@ bool kb_end_get(const struct kb_barman *barman, struct kb_end *end)
 		.task_id = (uint32_t)number(task),
 		.task = comma ? comma + 1 : "",
 		.text = text ? text : "",
+		.chain = chain ? chain : "",
 	};
 	for (uint32_t i = 0; how && i < ARRAY_SIZE(words_of); i++)
 		if (!strcmp(how, words_of[i]))
@@ -53,7 +54,7 @@ const char *kb_end_words(const struct kb_end *end, char words[KB_END_WORDS])
 	int used;
 
 	if (end->how == KBARMAN_END_UNKNOWN)
-		return "without a word from Linux: by a reset, a watchdog, a crash kernel, or a loss of power";
+		return "without a word from Linux: by a reset, a watchdog, a crash kernel, a debugger, or a loss of power";
 	used = snprintf(words, KB_END_WORDS, "with a %s", kb_end_word(end->how));
 	if (end->ticks)
 		snprintf(words + used, KB_END_WORDS - (size_t)used,
@@ -81,7 +82,7 @@ static void add(struct kb_end_facts *facts, const char *format, ...)
 
 void kb_end_facts(struct kb_end_facts *facts, const struct kbarman_stamp *stamp)
 {
-	struct kb_end end = kb_end_of(stamp);
+	struct kb_end end = stamp ? kb_end_of(stamp) : (struct kb_end){ .how = KBARMAN_END_UNKNOWN };
 	char chain[KBARMAN_STAMP_CHAIN * 20] = "";
 	size_t used = 0;
 

@@ -25,6 +25,7 @@ struct kb_end {
 	uint64_t ticks;		/* 0: nobody knows what is below */
 	uint32_t cpu, task_id;
 	const char *task, *text;	/* never NULL; they are the stamp's or the reader's */
+	const char *chain;	/* as in the fact; NULL: it is of a stamp */
 };
 
 /* Of @how, which is one of enum kbarman_end. */
@@ -39,7 +40,7 @@ bool kb_end_get(const struct kb_barman *barman, struct kb_end *end);
 #define KB_END_WORDS	320
 const char *kb_end_words(const struct kb_end *end, char words[KB_END_WORDS]);
 
-/* The facts of a stamp whose texts end. */
+/* The facts of a stamp whose texts end; NULL: there is none, and the recording ended with the machine. */
 #define KB_END_FACTS	6
 struct kb_end_facts {
 	const char *facts[KB_END_FACTS + 1];	/* NULL behind the last one */

@@ -10,6 +10,7 @@
 #include <kbarman/report.h>
 
 #include "analysis/facts/stops.h"
+#include "analysis/report/last.h"
 #include "analysis/samples/calltree.h"
 #include "analysis/samples/carry.h"
 #include "analysis/samples/hot.h"
@@ -44,6 +45,7 @@ struct reading {
 	struct kb_tiles *tiles;		/* NULL: there was no wakeup yet */
 	struct kb_offcpu *offcpu;
 	struct kb_stops *stops;
+	struct kb_last *last;		/* NULL: the recording did not end with the machine */
 	struct kb_stop *stop_rows;
 	struct report_core {
 		uint64_t latest;	/* timestamp of its last record */

@@ -200,6 +200,8 @@ static int add_event(struct reading *reading, const struct kb_walk *walk)
 			ret = kb_offcpu_switch(reading->offcpu, event, &walk->slices[i]);
 	}
 	ret = ret ?: kb_waker_feed(&reading->tiles, reading->trace, walk, reading->sched);
+	if (!ret && reading->last)
+		ret = kb_last_add(reading->last, walk);
 	wanted = event->type == KB_EVENT_SAMPLE &&
 		 (!reading->filters || kb_wanted_record(&reading->wanted, walk));
 	if (!ret && reading->rotated)
@@ -235,7 +237,8 @@ int report_read(struct reading *reading, struct kb_error *err)
 	while (!ret && (sample = kb_sample_queue_take(&reading->samples)))
 		ret = count_sample(reading, sample, false);
 	while (!ret && kb_trace_end(trace, &slice))
-		ret = kb_sched_add(reading->sched, &slice, reading->shown.last_timestamp);
+		ret = kb_sched_add(reading->sched, &slice, reading->shown.last_timestamp) ?:
+		      (reading->last ? kb_last_slice(reading->last, &slice) : 0);
 	if (ret)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	kb_stops_end(reading->stops, kb_trace_last(trace));

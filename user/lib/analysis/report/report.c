@@ -84,6 +84,7 @@ static int prepare(struct reading *reading, struct kb_error *err)
 	    kb_hot_sum_counters(reading->by_sort, reading->names) ||
 	    kb_hot_sum_counters(reading->by_tid, reading->names) ||
 	    kb_rotated_create(&reading->rotated, reading->header, reading->names) ||
+	    (!reading->filters && kb_last_create(&reading->last, reading->trace)) ||
 	    (kb_barman_fact(reading->trace->barman, "counts") && report_begin_counts(reading)))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	/* Their values in a sample, with those carried to it, are not of the same time. */
@@ -113,6 +114,7 @@ static void destroy(struct reading *reading)
 	kb_hot_destroy(reading->by_sort);
 	kb_spots_release(&reading->spots);
 	kb_stops_destroy(reading->stops);
+	kb_last_destroy(reading->last);
 	free(reading->stop_rows);
 	free(reading->cores);
 	free(reading->full);
@@ -187,7 +189,8 @@ static struct kb_text weight_of(const struct reading *reading)
 
 static int finish(struct reading *reading, struct kb_error *err)
 {
-	if (!finish_samples(reading) || !finish_waits(reading) || !finish_stops(reading))
+	if (!finish_samples(reading) || !finish_waits(reading) || !finish_stops(reading) ||
+	    (reading->last && kb_last_finish(reading->last, &reading->shown.last)))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	reading->shown.weight_of = weight_of(reading);
 	reading->shown.duration_ns = kb_trace_duration(reading->trace);

@@ -69,6 +69,8 @@ int kb_report_text(const struct kb_report *report, const struct kb_report_text_o
 	text_put_damage(&text, report->damaged);
 	text_put_only(&text, text.options.filter);
 	text_put_partial(&text);
+	if (report->last.nr)
+		text_put_last(&text);
 	put_samples(&text);
 	if (report->counts.hot)
 		text_put_task_counts(&text);

@@ -2,6 +2,7 @@
 /* What a report says first: of what capture it is, and what is missing in it. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -163,6 +164,25 @@ static void put_triggers(const struct report_text *report)
 				    "before this one\n", more);
 }
 
+/* Where in Linux it ended, the innermost function first. All addresses are those to which functions return. */
+static void put_end_chain(const struct report_text *report, const struct kb_end *end)
+{
+	char *next;
+
+	for (const char *at = end->chain; *at; at = *next == ',' ? next + 1 : "") {
+		const uint64_t address = strtoull(at, &next, 16);
+		const struct kb_symbol *symbol = kb_symbolizer_resolve(kb_trace_symbolizer(report->trace, NULL), 0,
+								       end->ticks, address - 1);
+
+		text_printf(report, "%s", at == end->chain ? "#            in " : " < ");
+		if (*symbol->name)
+			text_put(report, symbol->name, 0);
+		else
+			text_printf(report, "0x%" PRIx64, address);
+	}
+	text_printf(report, "%s", *end->chain ? "\n" : "");
+}
+
 static void put_end(const struct report_text *report)
 {
 	char words[KB_END_WORDS];
@@ -175,6 +195,7 @@ static void put_end(const struct report_text *report)
 		text_printf(report, "%.6f s: ", seconds_since_start(report, kb_barman_ns(report->barman, end.ticks)));
 	text_put(report, kb_end_words(&end, words), 0);
 	text_printf(report, "\n");
+	put_end_chain(report, &end);
 }
 
 void text_put_head(const struct report_text *report)

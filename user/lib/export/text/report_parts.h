@@ -12,6 +12,10 @@ void text_put_losses(const struct report_text *report);
 void text_put_stops(const struct report_text *report);
 void text_put_partial(const struct report_text *report);
 
+/* ---- report_last.c ---- */
+
+void text_put_last(const struct report_text *report);
+
 /* ---- report_samples.c ---- */
 
 void text_put_weight(const struct report_text *report);
