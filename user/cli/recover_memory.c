@@ -57,17 +57,24 @@ static bool open_maps(struct maps *maps, struct kb_dumped *dumped)
 	return false;
 }
 
+static unsigned int nr_running(const struct kb_dumped *dumped)
+{
+	unsigned int nr = 0;
+
+	for (uint32_t i = 0; i < dumped->nr_cpus; i++)
+		nr += dumped->cpus[i].running;
+	return nr;
+}
+
 /* What the capture lacks of the recording. Returns an exit status. */
 static int say_what_is_missing(const struct kb_dumped *dumped)
 {
-	unsigned int running = 0, incomplete = 0;
+	unsigned int incomplete = 0;
 	char words[KB_END_WORDS];
 
-	for (uint32_t i = 0; i < dumped->nr_cpus; i++) {
-		running += dumped->cpus[i].running;
+	for (uint32_t i = 0; i < dumped->nr_cpus; i++)
 		incomplete += dumped->cpus[i].incomplete;
-	}
-	if (running)
+	if (nr_running(dumped))
 		cli_note("session %" PRIu64 " was recording when the machine stopped", dumped->session);
 	if (dumped->stamp) {
 		struct kb_end end = kb_end_of(dumped->stamp);
@@ -88,7 +95,7 @@ static int recover_capture(struct kb_dumped *dumped, const char *output)
 	struct maps maps;
 	int status = CLI_IMPOSSIBLE;
 
-	if (dumped->stamp)
+	if (dumped->stamp || nr_running(dumped))
 		kb_end_facts(&facts, dumped->stamp);
 	if (open_maps(&maps, dumped))
 		status = merged_write(maps.captures, maps.count, facts.facts, output, &records);
