@@ -13,7 +13,8 @@
  *
  * What is checked is that a call ends, that what is told of itself afterwards fits together,
  * and that of many thousand calls each kind is accepted; the kernel's detectors check the rest.
- * SEED repeats a run. CORPUS is a file: the programs in it are run first and kept, and those
+ * SEED repeats a run. MEMORY is the parameter `memory` of the module, of memory that Linux does not use: ADDRESS,SIZE; before
+ * the module is loaded, its halves get stamps of former recordings. CORPUS is a file: the programs in it are run first and kept, and those
  * that are kept in the end are left in it.
  */
 #include <linux/capability.h>
@@ -26,6 +27,7 @@
 
 #include "lib/random.h"
 #include "told.h"
+#include "uapi/stamp.h"
 
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 #define FILES		4
@@ -36,6 +38,7 @@
 #define FAMILY_BITS	12	/* of that place: as many as the hash of small tables has, or more */
 #define FILLS		200	/* names at most with which a step fills a table */
 #define WRITERS		3
+#define FORMER		0xf0		/* with the address: the number of a former recording */
 #define ENOUGH		50000UL	/* calls, of which some of each kind are accepted */
 
 struct step {
@@ -56,7 +59,7 @@ static size_t page;
 /* ---- what was accepted: ioctls by their numbers, marks by their types ---- */
 
 #define CALL(command)	(_IOC_NR(command) - _IOC_NR(KBARMAN_QUERY))
-#define MARK(type)	(CALL(KBARMAN_TURN) + 1 + (type))
+#define MARK(type)	(CALL(KBARMAN_FORMER) + 1 + (type))
 #define MAP		MARK(KBARMAN_MARK_COUNTER + 1)
 
 static const char *const kinds[] = {
@@ -74,6 +77,7 @@ static const char *const kinds[] = {
 	[CALL(KBARMAN_CHOOSE)] = "choose",
 	[CALL(KBARMAN_ADOPT)] = "adopt",
 	[CALL(KBARMAN_TURN)] = "turn",
+	[CALL(KBARMAN_FORMER)] = "former",
 	[MARK(KBARMAN_MARK_STRING)] = "string",
 	[MARK(KBARMAN_MARK_BOOKMARK)] = "bookmark",
 	[MARK(KBARMAN_MARK_CHANNEL)] = "channel",
@@ -84,6 +88,7 @@ static const char *const kinds[] = {
 static unsigned long accepted[ARRAY_SIZE(kinds)];
 static const struct kbarman_mark_state *marks;
 static bool adoptable;		/* a session began with the module */
+static bool formers;		/* there were recordings of a former boot */
 
 /* As call(), and counted. */
 static int counted(int fd, unsigned long command, void *argument)
@@ -100,14 +105,47 @@ static uint32_t recording(void)
 	return __atomic_load_n(&marks->recording, __ATOMIC_RELAXED);
 }
 
+/* What a former boot recorded, as far as the module believes it, in @bytes at @address, a half of the reserved memory. */
+static void leave_former(int memory, off_t address, size_t bytes)
+{
+	struct kbarman_stamp stamp = { .magic = KBARMAN_STAMP_MAGIC, .capture = FORMER + address, .address = address,
+				       .bytes = bytes, .end = KBARMAN_END_PANIC, .comm = "former", .text = "a panic" };
+
+	stamp.sum = kbarman_stamp_sum(&stamp);
+	stamp.end_sum = kbarman_stamp_end_sum(&stamp);
+	if (pwrite(memory, &stamp, sizeof(stamp), address) != sizeof(stamp))
+		lost("/dev/mem at %llx: errno %d", (unsigned long long)address, errno);
+}
+
+static void leave_formers(const char *where)
+{
+	char *end;
+	const off_t address = strtoull(where, &end, 0);
+	const size_t half = *end == ',' ? strtoull(end + 1, &end, 0) * (*end == 'M' ? KIB * KIB : 1) / 2 : 0;
+	const int memory = open("/dev/mem", O_RDWR | O_CLOEXEC);
+
+	if (memory < 0 || !half)
+		lost("MEMORY=%s: /dev/mem is %d", where, memory);
+	leave_former(memory, address, half);
+	leave_former(memory, address + half, page);
+	close(memory);
+}
+
 /* Unless others have loaded the module, it begins with a session for KBARMAN_ADOPT. */
 static void module_begin(void)
 {
+	const char *memory = getenv("MEMORY");
+	char parameters[256];
+
 	if (!access(KBARMAN_DEVICE, F_OK))
 		return;
-	if (module_load_with("boot=sched,marks"))
+	if (memory)
+		leave_formers(memory);
+	snprintf(parameters, sizeof(parameters), "boot=sched,marks%s%s", memory ? " memory=" : "", memory ?: "");
+	if (module_load_with(parameters))
 		lost("the module does not load");
 	adoptable = true;
+	formers = memory;
 }
 
 static void marks_begin(void)
@@ -130,7 +168,7 @@ static void each_was_accepted(void)
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
 		if (!kinds[i])
 			continue;	/* a number that no ioctl has */
-		if (i == CALL(KBARMAN_ADOPT) && !adoptable)
+		if ((i == CALL(KBARMAN_ADOPT) && !adoptable) || (i == CALL(KBARMAN_FORMER) && !formers))
 			continue;
 		printf(" %lu %s%s", accepted[i], kinds[i], i < ARRAY_SIZE(kinds) - 1 ? "," : "\n");
 		all &= accepted[i] > 0;
@@ -723,6 +761,28 @@ static void reopen(unsigned int i, uint64_t bits)
 enum { CONFIGURES = 3, STARTS = 11, MAKES_SERIES = 23, WRITES = 27, FILLS_TABLE = 53,
        TURNS = 55, CONSUMES = 57 };
 
+/* Two have the right number only seldom: what is released is gone. */
+static void call_former(int fd, uint64_t bits)
+{
+	struct kbarman_former known = { .size = sizeof(known), .number = take(&bits, 4) }, former = known;
+	char some[64];
+
+	if (!call(fd, KBARMAN_FORMER, &known) && !take(&bits, 4096))
+		former.capture = known.capture;
+	former.flags = take(&bits, 8) ? KBARMAN_FORMER_OPEN : take(&bits, 8);
+	former.fd = -1;
+	spoil(&former, sizeof(former), &bits);
+	if (counted(fd, KBARMAN_FORMER, placed(&former, sizeof(former), &bits)))
+		return;
+	memcpy(&former, edge + page - sizeof(former), sizeof(former));
+	if (former.fd < 0)
+		return;
+	(void)!pread(former.fd, some, take(&bits, sizeof(some)), interesting(&bits));
+	lseek(former.fd, interesting(&bits), take(&bits, 5));
+	(void)!read(former.fd, take(&bits, 8) ? some : NULL, sizeof(some));
+	close(former.fd);
+}
+
 /* With the first descriptor a program gets furthest. */
 #define FIRST_FILE	64
 
@@ -770,7 +830,10 @@ static void any_call(struct step s)
 	case 45:
 		drop_map(m);
 		break;
-	case 46 ... 48:
+	case 46:
+		call_former(files[i], s.how);
+		break;
+	case 47 ... 48:
 		p.fd = files[i];
 		poll(&p, 1, 0);
 		break;
