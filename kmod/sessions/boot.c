@@ -17,12 +17,13 @@
 #include "sessions/calls.h"
 #include "sessions/sessions.h"
 #include "sessions/attach.h"
+#include "sources/object.h"
 #include "stacks/callchain.h"
 
 static char *boot_words;
 module_param_named(boot, boot_words, charp, 0444);
-MODULE_PARM_DESC(boot, "Record from now on: sched,idle,maps,marks,wake,migrate,irq,softirq,freq,syscalls,chains "
-		       "or usual,latency");
+MODULE_PARM_DESC(boot, "Record from now on: sched,idle,maps,marks,wake,migrate,irq,softirq,freq,syscalls,"
+		       "faults,block,objects,chains or usual,latency");
 
 static bool boot_overwrite;
 module_param(boot_overwrite, bool, 0444);
@@ -39,7 +40,7 @@ static struct kbarman_session *boot_session;	/* NULL = there is none any more */
 static const struct {
 	const char *word;
 	u32 sources;
-	bool chains;
+	u32 flags;
 } words[] __initconst = {
 	{ "sched", KBARMAN_SOURCE_SCHED },
 	{ "idle", KBARMAN_SOURCE_IDLE },
@@ -56,7 +57,8 @@ static const struct {
 	{ "usual", KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE | KBARMAN_SOURCE_MAPS |
 		   KBARMAN_SOURCE_MARKS },
 	{ "latency", KBARMAN_SOURCE_LATENCY },
-	{ "chains", 0, true },
+	{ "objects", 0, KBARMAN_CONFIGURE_OBJECTS },
+	{ "chains", 0, KBARMAN_CONFIGURE_CHAIN_KERNEL },
 };
 
 static int __init boot_take_word(struct kbarman_configure *config, const char *word, size_t length)
@@ -67,8 +69,7 @@ static int __init boot_take_word(struct kbarman_configure *config, const char *w
 		if (strlen(words[i].word) != length || strncmp(words[i].word, word, length))
 			continue;
 		config->sources |= words[i].sources;
-		if (words[i].chains)
-			config->flags |= KBARMAN_CONFIGURE_CHAIN_KERNEL;
+		config->flags |= words[i].flags;
 		return 0;
 	}
 	pr_err("boot=%s: '%.*s' can't be recorded: give words of 'modinfo kbarman', with commas between\n",
@@ -88,7 +89,7 @@ static int __init boot_parse(struct kbarman_configure *config)
 		if (error || !word[length])
 			break;
 	}
-	if (!error && config->flags && !boot_hz) {
+	if (!error && config->flags & KBARMAN_CONFIGURE_CHAIN_KERNEL && !boot_hz) {
 		pr_err("boot=%s: call chains are those of samples: give boot_hz, too\n", boot_words);
 		error = -EINVAL;
 	}
@@ -106,6 +107,10 @@ static void __init boot_leave_out_absent(struct kbarman_configure *config)
 			pr_warn("boot=%s: this kernel can't give '%s', which is left out\n", boot_words,
 				words[i].word);
 	config->sources &= ~absent;
+	if (config->flags & KBARMAN_CONFIGURE_OBJECTS && !kbarman_object_features) {
+		pr_warn("boot=%s: this kernel can't give 'objects', which is left out\n", boot_words);
+		config->flags &= ~KBARMAN_CONFIGURE_OBJECTS;
+	}
 }
 
 /* Samples by the CPU's cycles, or by a clock where there is no PMU. */
@@ -134,8 +139,8 @@ static void __init boot_take_samples(struct kbarman_configure *config)
 	config->nr_events = ARRAY_SIZE(boot_events);
 	boot_events[0].attr.sample_freq = boot_hz;
 	boot_events[1].attr.sample_period = max_t(u32, NSEC_PER_SEC / boot_hz, 1);
-	if (config->flags) {
-		config->flags = 0;
+	if (config->flags & KBARMAN_CONFIGURE_CHAIN_KERNEL) {
+		config->flags &= ~KBARMAN_CONFIGURE_CHAIN_KERNEL;
 		if (features & KBARMAN_FEATURE_CHAIN_KERNEL)
 			config->flags |= KBARMAN_CONFIGURE_CHAIN_KERNEL;
 		if (features & KBARMAN_FEATURE_CHAIN_USER)

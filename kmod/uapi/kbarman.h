@@ -25,12 +25,12 @@
  *
  * If the module is loaded with the parameter `boot`, a session runs from then on, so from an
  * initramfs before there is any other program. The parameter lists what it records: the sources
- * sched, idle, maps, marks, wake, migrate, irq, softirq, freq; "usual" is the first four, "latency"
- * the others. `boot_hz` adds samples of the CPU's cycles, or of cpu-clock where there is no PMU,
- * and the word "chains" the call chains that this machine can give. It is a stream, which keeps the
- * oldest records, unless `boot_overwrite` is set; `ring_bytes` is the size of its rings. The
- * session has no owner until a descriptor calls KBARMAN_ADOPT; if none does, it ends with the
- * module.
+ * sched, idle, maps, marks, wake, migrate, irq, softirq, freq, of which "usual" is the first four,
+ * "latency" the others; syscalls, faults, block; and "objects", as KBARMAN_CONFIGURE_OBJECTS.
+ * `boot_hz` adds samples of the CPU's cycles, or of cpu-clock where there is no PMU, and the word
+ * "chains" the call chains that this machine can give. It is a stream, which keeps the oldest
+ * records, unless `boot_overwrite` is set; `ring_bytes` is the size of its rings. The session has no
+ * owner until a descriptor calls KBARMAN_ADOPT; if none does, it ends with the module.
  *
  * If the module is loaded with the parameter `memory`, it has memory that Linux does not use and that
  * survives a reset: ADDRESS,SIZE, or the NAME of a reserve_mem= or of a node of the device tree's

@@ -236,6 +236,22 @@ TEST_F(boot, what_the_kernel_can_not_give_is_left_out)
 	EXPECT_EQ(KBARMAN_SOURCE_ALL & ~KBARMAN_SOURCE_PMU & ~q.absent, q.sources);
 }
 
+/* Without samples, too. */
+TEST_F(boot, it_can_say_what_tasks_wait_for)
+{
+	const void *map;
+
+	ASSERT_EQ(0, module_load_with("boot=sched,objects ring_bytes=4096"));
+	self->fd = device_open();
+	if (!(query(self->fd).features & KBARMAN_FEATURE_OBJECTS))
+		SKIP(return, "this kernel can't give objects");
+	ASSERT_EQ(0, adopt(self->fd, 0));
+	ASSERT_EQ(0, stop(self->fd));
+	map = map_cpu(self->fd, 0);
+	EXPECT_STREQ("1", capture_fact(map, "objects"));
+	unmap(self->fd, map);
+}
+
 TEST_F(boot, if_nobody_wants_it_it_ends_with_the_module)
 {
 	ASSERT_EQ(0, module_load_with("boot=usual,latency boot_hz=100"));
