@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sessions that record into memory which survives a reset: 16 MiB, which the parameter $MEMORY of the module names.
+ * Sessions that record into memory which survives a reset: 64 MiB, which the parameter $MEMORY of the module names.
  * What is there after a reset: survivor.c.
  */
 #include "kselftest_harness.h"
@@ -8,7 +8,7 @@
 #include "sessions.h"
 #include "uapi/stamp.h"
 
-#define HALF	(8 * MIB)
+#define HALF	(32 * MIB)
 #ifdef __aarch64__
 #define LINUX_HAS	"0x42000000"	/* an address */
 #else

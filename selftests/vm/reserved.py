@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """What a virtual machine recorded into memory that survives its resets: a crash, and then a restart.
 
-    selftests/vm/reserved.py ARCH FLAVOUR ROOT GUEST-DIRECTORY TOOL MEMORY ARGUMENTS [OPTION-OF-QEMU...]
+    selftests/vm/reserved.py ARCH FLAVOUR ROOT GUEST-DIRECTORY TOOL MEMORY ARGUMENTS PARAMETERS [OPTION-OF-QEMU...]
 
-GUEST-DIRECTORY is what `make guest` made; MEMORY is the parameter of the module, and ARGUMENTS are the kernel's. With the
-ROOT debian, the tool itself recovers it in the last boot.
+GUEST-DIRECTORY is what `make guest` made; MEMORY is the parameter of the module, ARGUMENTS are the kernel's, and PARAMETERS
+the module's others: all as kbarman-blackbox(7) has them. With the ROOT debian, the tool itself recovers it in the last boot.
 """
 # pylint: disable=unused-argument
 import functools
@@ -21,7 +21,7 @@ import tap  # noqa: E402  pylint: disable=wrong-import-position
 HERE = os.path.dirname(os.path.abspath(__file__))
 ARCH, FLAVOUR, ROOT, GUEST = sys.argv[1:5]
 tap.KBARMAN = os.path.abspath(sys.argv[5])
-MEMORY, APPEND, *QEMU = sys.argv[6:]
+MEMORY, APPEND, PARAMETERS, *QEMU = sys.argv[6:]
 PLACE = os.path.abspath(os.path.join(GUEST, "reserved"))
 UNKNOWN, REBOOT, PANIC = range(3)
 
@@ -36,8 +36,8 @@ def boots():
     shutil.copy(os.path.join(HERE, "reserved.sh"), PLACE)
     options = [word for option in ["-action", "reboot=reset", *QEMU] for word in ("--qemu-arg", option)]
     return subprocess.run([os.path.join(HERE, "../../scripts/vm"), "--arch", ARCH, "--flavour", FLAVOUR, "--root", ROOT, "--share",
-                           GUEST, "--mem", "512", "--timeout", "900", "--append", APPEND, "--dmesg",
-                           os.path.join(PLACE, "dmesg"), *options, "--", "sh", "reserved/reserved.sh", MEMORY],
+                           GUEST, "--mem", "640", "--timeout", "900", "--append", APPEND, "--dmesg",
+                           os.path.join(PLACE, "dmesg"), *options, "--", "sh", "reserved/reserved.sh", MEMORY, PARAMETERS],
                           check=False, capture_output=True, text=True)
 
 
@@ -118,6 +118,10 @@ def the_tool_recovers_and_releases_it(tmp):
     booted()
     if ROOT != "debian":
         raise tap.Skip("the tool does not run in this root")
+    page, script = (open(os.path.join(HERE, name), encoding="utf-8").read() for name in (
+        "../../user/man/kbarman-blackbox.7", "reserved.sh"))
+    commands = page.split(".SS After the crash\n.EX\n")[1].split("\n.EE")[0].replace("\\-", "-").splitlines()
+    assert all(f"'{command[8:]}'" in script for command in commands[:2]), commands
     listed, recovered, behind = read("tool").partition("kbarman recover: ")
     assert "ended by panic" in listed and "ended by panic" not in behind, read("tool")
     assert "ended with a panic: sysrq triggered crash" in recovered + behind, read("tool")

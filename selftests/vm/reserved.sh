@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Usage: sh reserved.sh MEMORY
+# Usage: sh reserved.sh MEMORY PARAMETERS
 #
-# What a VM does at each of its boots, for reserved.py: MEMORY is the parameter `memory` of the module. Files are left
+# What a VM does at each of its boots, for reserved.py: MEMORY is the parameter `memory` of the module, PARAMETERS are
+# others. Files are left
 # in /host/reserved: boots, and of each boot what it found. The first boot ends with a crash, the second one with a
 # restart.
 
 export KBARMAN_TEST_VM=1 MEMORY="$1"
+parameters=$2
 cd kselftest/kbarman || exit 1
 out=/host/reserved
 boot=$(cat "$out/boots")
@@ -19,7 +21,8 @@ left() {
 }
 
 load() {
-	insmod ./kbarman.ko memory="$MEMORY" boot=usual boot_overwrite=1
+	# shellcheck disable=SC2086 # words
+	insmod ./kbarman.ko memory="$MEMORY" $parameters
 }
 
 case $boot in
@@ -47,9 +50,10 @@ case $boot in
 	mkdir "$out/again" && ./survivor save "$out/again" >"$out/again/found" 2>"$out/said" || exit 1
 	# The tool needs libraries.
 	[ "$KB_ROOT" = debian ] || exit 0
-	for verb in 'list --sessions' "recover --previous --release -o $out/tool.cap" 'list --sessions'; do
+	cd "$out" && for verb in 'list --sessions' 'recover --previous --release' 'list --sessions'; do
 		# shellcheck disable=SC2086 # words
 		/host/kbarman $verb >>"$out/tool" 2>&1 || exit 1
 	done
+	mv previous-*.cap tool.cap
 	;;
 esac
