@@ -87,6 +87,8 @@ void kb_end_facts(struct kb_end_facts *facts, const struct kbarman_stamp *stamp)
 	size_t used = 0;
 
 	*facts = (struct kb_end_facts){ 0 };
+	if (stamp)
+		add(facts, "kbarman.stamp=%016" PRIx64, (uint64_t)stamp->capture);
 	add(facts, "kbarman.end=%s", kb_end_word(end.how));
 	if (!end.ticks)
 		return;

@@ -2,6 +2,7 @@
 /*
  * How a recording ended that memory kept: the facts that `kbarman recover` makes of its stamp (uapi/stamp.h).
  *
+ *	kbarman.stamp=HEX		the recording's number, as in the stamp
  *	kbarman.end=WORD		panic, reboot or unknown
  *	kbarman.end_ticks=TICKS		these only if the stamp was finished
  *	kbarman.end_cpu=CPU		where it ended
@@ -41,7 +42,7 @@ bool kb_end_get(const struct kb_barman *barman, struct kb_end *end);
 const char *kb_end_words(const struct kb_end *end, char words[KB_END_WORDS]);
 
 /* The facts of a stamp whose texts end; NULL: there is none, and the recording ended with the machine. */
-#define KB_END_FACTS	6
+#define KB_END_FACTS	7
 struct kb_end_facts {
 	const char *facts[KB_END_FACTS + 1];	/* NULL behind the last one */
 	char text[KB_END_FACTS][384];
