@@ -420,6 +420,7 @@ def bad_wishes_are_refused(tmp):
             (["--trigger", "mark:x", "--before", "2d"], "give a time"),
             (["--trigger", "mark:x", "-o", "file"], "give a folder"),
             (["--trigger", "mark:x", "-o", "no/such"], "can't make the folder"),
+            (["--trigger", "boot:crash"], "is for kbarmand(8)"),
             (["--every", "1s"], "give --trigger as well")):
         done = record(tmp, *args, "true")
         assert done.returncode == 2 and says in done.stderr, (args, done)

@@ -66,6 +66,7 @@ static void test_expressions(void)
 	tap_ok(is("wait:futex*>5ms", KB_TRIGGER_WAIT, "futex*", 5 * MS), "a_wait_in_a_call");
 	tap_ok(is("syscall:f*sync>20ms", KB_TRIGGER_SYSCALL, "f*sync", 20 * MS), "a_call_that_takes_long");
 	tap_ok(is("block:vd*>10ms", KB_TRIGGER_BLOCK, "vd*", 10 * MS), "a_request_that_takes_long");
+	tap_ok(is("boot:crash", KB_TRIGGER_BOOT, "crash", 0), "a_crash_before_this_boot");
 	tap_ok(is("mark:a > b", KB_TRIGGER_MARK, "a > b", 0), "a_mark_is_all_of_its_text");
 	trigger = parsed("counter:cycles>1.5M/s");
 	tap_ok(trigger.is_rate && trigger.scale > 1499999 && trigger.scale < 1500001,
@@ -125,6 +126,7 @@ static void test_bad_expressions(void)
 		{ "psi:disk>10%", "cpu, memory, io", "psi:cpu>10%", "pressure_is_of_a_resource" },
 		{ "psi:cpu.half>10%", ".some or .full", "psi:cpu>10%", "pressure_is_some_or_full" },
 		{ "psi:cpu>10%/1ms", "500ms to 10s", "psi:cpu>10%", "the_time_of_pressure_is_linuxs" },
+		{ "boot:panic", "names no crash", "boot:crash", "a_boot_has_a_crash" },
 		{ "signal:KILL", "USR1, USR2", "signal:USR1", "not_every_signal_is_free" },
 		{ "signal:RTMIN+99", "USR1, USR2", "signal:USR1", "nor_is_one_that_is_not_there" },
 	};

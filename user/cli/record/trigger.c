@@ -75,6 +75,9 @@ static int add(struct record_trigger *trigger, const char *expression)
 	if ((!trigger->triggers && kb_triggers_create(&trigger->triggers, &err)) ||
 	    kb_triggers_add(trigger->triggers, expression, &err))
 		return cli_fail("--trigger: %s", kb_error_text(&err));
+	if (kb_triggers_get(trigger->triggers, kb_triggers_nr(trigger->triggers) - 1)->kind == KB_TRIGGER_BOOT)
+		return cli_fail("--trigger: %s is for kbarmand(8): 'kbarman recover --previous' makes captures of what "
+				"was recorded before this boot", expression);
 	return 0;
 }
 

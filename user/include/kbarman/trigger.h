@@ -21,6 +21,7 @@
  *	psi:cpu>10%		tasks stalled for that part of a second: cpu, memory or io (PSI of
  *				Linux); psi:memory.full>10%: all of them; >10%/2s: of two seconds
  *	signal:USR1		a signal that the program got: it tells the watch
+ *	boot:crash		the boot before this one ended with a crash: for kbarmand(8), a watch does not look
  *
  * A NAME may have '*' (any text) and '?' (any character). Times have a suffix: ns, us, ms, s.
  * Numbers may have k, M or G. kbarman-flight(1) is the reference.
@@ -72,6 +73,7 @@ enum kb_trigger_kind {
 	KB_TRIGGER_WAIT,
 	KB_TRIGGER_SYSCALL,
 	KB_TRIGGER_BLOCK,
+	KB_TRIGGER_BOOT,
 };
 
 /* An expression. It belongs to its kb_triggers. */

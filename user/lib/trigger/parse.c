@@ -39,6 +39,7 @@ static const struct kind kinds[] = {
 	[KB_TRIGGER_MARK]	= { "mark", true, false, "mark:TEXT" },
 	[KB_TRIGGER_PSI]	= { "psi", true, true, "psi:cpu>10% or psi:memory.full>5%/2s" },
 	[KB_TRIGGER_SIGNAL]	= { "signal", true, false, "signal:USR1" },
+	[KB_TRIGGER_BOOT]	= { "boot", true, false, "boot:crash" },
 };
 
 const char *kb_trigger_word(enum kb_trigger_kind kind)
@@ -176,8 +177,8 @@ static int find_kind(struct kb_trigger *trigger, size_t length, struct kb_error 
 	}
 	return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "the trigger '%s' begins with an unknown word: "
 			    "write one like latency>5ms, wakeup>5ms, irq>1ms, offcpu:NAME>1s, "
-			    "wait:futex>5ms, syscall:fsync>20ms, block:vda>10ms, counter:NAME>1M/s, mark:TEXT, psi:cpu>10%% "
-			    "or signal:USR1",
+			    "wait:futex>5ms, syscall:fsync>20ms, block:vda>10ms, counter:NAME>1M/s, mark:TEXT, psi:cpu>10%%, "
+			    "signal:USR1 or boot:crash",
 			    trigger->text);
 }
 
@@ -221,6 +222,8 @@ static int parse(struct kb_trigger *trigger, struct kb_error *err)
 	}
 	if (trigger->kind == KB_TRIGGER_SIGNAL)
 		return take_signal(trigger, err);
+	if (trigger->kind == KB_TRIGGER_BOOT && strcmp(trigger->name, "crash") != 0)
+		return wrong(err, trigger, "names no crash");
 	return limit ? take_limit(trigger, limit + 1, err) : 0;
 }
 
