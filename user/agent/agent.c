@@ -19,6 +19,7 @@
 #include "agent/boot.h"
 #include "agent/config.h"
 #include "agent/folder.h"
+#include "agent/former.h"
 #include "agent/notify.h"
 #include "agent/say.h"
 #include "agent/session.h"
@@ -39,6 +40,7 @@ struct agent {
 	bool keep;
 	struct agent_config config;
 	struct agent_folder *folder;
+	struct agent_former former;
 	struct agent_session *sessions[AGENT_SESSIONS_MAX];
 	unsigned int nr_sessions;
 	int signals;			/* signalfd */
@@ -385,6 +387,7 @@ static int open_signals(struct agent *agent)
 	sigaddset(&mask, SIGINT);
 	sigaddset(&mask, SIGHUP);
 	sigaddset(&mask, SIGUSR1);
+	sigaddset(&mask, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &mask, NULL);
 	agent->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
 	return agent->signals < 0 ? -1 : 0;
@@ -421,6 +424,18 @@ static void reload(struct agent *agent)
 	agent_notify("READY=1");
 }
 
+/* The process that recovers what was recorded before this boot. */
+static void take_child(struct agent *agent)
+{
+	struct agent_session *session;
+
+	if (!agent_former_ended(&agent->former))
+		return;
+	session = find(agent, agent->former.crashes);
+	if (session)
+		session->moments.before_boot++;
+}
+
 static void take_signals(struct agent *agent)
 {
 	struct signalfd_siginfo info;
@@ -431,6 +446,8 @@ static void take_signals(struct agent *agent)
 		} else if (info.ssi_signo == SIGUSR1) {
 			for (unsigned int i = 0; i < agent->nr_sessions; i++)
 				agent_session_rotate(agent->sessions[i]);
+		} else if (info.ssi_signo == SIGCHLD) {
+			take_child(agent);
 		} else {
 			agent->end = true;
 		}
@@ -446,7 +463,7 @@ static void write_state(struct agent *agent)
 		.sessions = (const struct agent_session *const *)agent->sessions,
 		.nr_sessions = agent->nr_sessions,
 		.wanted = agent->config.nr_sessions,
-		.trouble = agent->trouble,
+		.trouble = agent->trouble[0] ? agent->trouble : agent->former.trouble,
 		.config_hash = agent->config_hash, .config_ns = agent->config_ns,
 		.config_trouble = agent->config_trouble,
 	};
@@ -527,6 +544,15 @@ static void wait_to_be_started_again(const struct agent *agent)
 		poll(&fd, 1, START_AGAIN_MS);
 }
 
+static void begin_former(struct agent *agent)
+{
+	for (unsigned int i = agent->config.nr_sessions; i--;)
+		if (agent_triggers_have(agent->config.sessions[i].triggers, KB_TRIGGER_BOOT))
+			snprintf(agent->former.crashes, sizeof(agent->former.crashes), "%s",
+				 agent->config.sessions[i].name);
+	agent_former_begin(&agent->former, agent->folder);
+}
+
 static int begin(struct agent *agent)
 {
 	struct kb_error err;
@@ -549,6 +575,7 @@ static int begin(struct agent *agent)
 	apply(agent);
 	serve(agent);
 	agent_boot_take(agent->folder);
+	begin_former(agent);
 	agent_notify("READY=1");
 	return 0;
 }
@@ -556,6 +583,7 @@ static int begin(struct agent *agent)
 static void end(struct agent *agent)
 {
 	agent_notify("STOPPING=1");
+	agent_former_end(&agent->former);
 	while (agent->nr_sessions) {
 		struct agent_session *session = agent->sessions[--agent->nr_sessions];
 

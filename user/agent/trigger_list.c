@@ -20,3 +20,16 @@ int agent_triggers(struct kb_triggers **triggers, const char *list, struct kb_er
 	free(words);
 	return ret;
 }
+
+bool agent_triggers_have(const char *list, enum kb_trigger_kind kind)
+{
+	struct kb_triggers *triggers = NULL;
+	struct kb_error err;
+	bool have = false;
+
+	if (list && !agent_triggers(&triggers, list, &err))
+		for (uint32_t i = 0; i < kb_triggers_nr(triggers); i++)
+			have |= kb_triggers_get(triggers, i)->kind == kind;
+	kb_triggers_destroy(triggers);
+	return have;
+}

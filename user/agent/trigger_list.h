@@ -10,4 +10,7 @@
  */
 int agent_triggers(struct kb_triggers **triggers, const char *list, struct kb_error *err);
 
+/* Whether @list, which may be NULL, has one of @kind. */
+bool agent_triggers_have(const char *list, enum kb_trigger_kind kind);
+
 #endif

@@ -73,6 +73,9 @@ void agent_moments_totals(const struct agent_moments *moments, struct kb_watch_t
 	*totals = (struct kb_watch_totals){ 0 };
 	if (moments->watch)
 		kb_watch_totals(moments->watch, totals);
+	totals->fired += moments->before_boot;
+	totals->kept += moments->before_boot;
+	totals->captures += moments->before_boot;
 }
 
 /* A moment has no capture: its number is in the state, and the reason is said when it is another one. */

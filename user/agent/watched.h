@@ -19,6 +19,7 @@ struct agent_moments {			/* zeroed: none */
 	struct agent_folder *folder;
 	struct kb_triggers *triggers;
 	struct kb_watch *watch;		/* NULL: the session does not run yet */
+	uint64_t before_boot;		/* moments that a former boot recorded: its crashes */
 	uint64_t overwritten;		/* captures whose moment was overwritten before it was written */
 	uint64_t lost_times;		/* that were noticed, */
 	uint64_t told_times;		/* ... and told, with captures without their moment */

@@ -17,6 +17,7 @@
 #define BM_WORD_BITS	__BITS_PER_LONG
 #include <uapi/barman_v2.h>
 #include <uapi/kbarman.h>
+#include <uapi/stamp.h>
 
 #include <kbarman/error.h>
 
