@@ -71,8 +71,9 @@ static bool may_know_user(struct file *file, const struct kbarman_stamp *stamp)
 
 static bool may_read(struct file *file, const struct kbarman_stamp *stamp)
 {
-	return may_know_user(file, stamp) && (!(stamp->flags & KBARMAN_STAMP_KERNEL) ||
-					      file_ns_capable(file, &init_user_ns, CAP_SYSLOG));
+	/* What was nobody's is for those who could have taken it by KBARMAN_ADOPT. */
+	return (!uid_valid(former_user(stamp)) || may_know_user(file, stamp)) &&
+	       (!(stamp->flags & KBARMAN_STAMP_KERNEL) || file_ns_capable(file, &init_user_ns, CAP_SYSLOG));
 }
 
 static void former_tell(struct kbarman_former *former, struct file *file, const struct kbarman_stamp *stamp)

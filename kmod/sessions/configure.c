@@ -260,7 +260,6 @@ static int spare_build(struct kbarman_session *spare, const struct kbarman_sessi
 	spare->kernel_addresses = kernel_addresses;
 	spare->peeks = cred->user_ns == &init_user_ns && cap_raised(cred->cap_effective, CAP_SYS_PTRACE);
 	spare->config = wanted->config;
-	spare->who.uid = cred->uid;
 	config_fill_defaults(&spare->config, wanted->cpus);
 	if (spare->config.watermark > spare->config.ring_bytes) {
 		error = KBARMAN_REFUSE(&wanted->config, watermark, EINVAL);
@@ -347,6 +346,8 @@ int kbarman_session_configure(struct kbarman_session *session, struct file *file
 	spare = kbarman_session_spare();
 	if (!spare)
 		return -ENOMEM;
+	/* What begins with the module is nobody's: a stamp says so. */
+	spare->who.uid = file ? cred->uid : INVALID_UID;
 	error = spare_build(spare, session, wanted, cred, may_see_kernel_addresses(file));
 	if (error)
 		goto out;

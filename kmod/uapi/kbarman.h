@@ -1026,7 +1026,8 @@ struct kbarman_adopt {
  *	ENOENT	there is none of that number, or none any more
  *	EBUSY	RELEASE: a descriptor of it is open
  *	EPERM	OPEN, RELEASE: the opener of this descriptor is not the user who recorded, and lacked
- *		CAP_SYS_PTRACE; or the recording has kernel addresses, and the opener lacked CAP_SYSLOG
+ *		CAP_SYS_PTRACE, unless it is that of `boot`; or the recording has kernel addresses, and
+ *		the opener lacked CAP_SYSLOG
  *	ESTALE	RELEASE: it is another recording
  *	EOPNOTSUPP	the module has no such memory
  */
@@ -1043,7 +1044,7 @@ struct kbarman_former {
 	__u64 capture;			/* out; in: with KBARMAN_FORMER_RELEASE */
 	__u64 began_ns;			/* out: CLOCK_REALTIME of the configure */
 	__u32 uid;			/* out: who recorded, as the caller's user namespace numbers it;
-					 * ~0 = not shown: as in kbarman_session_info */
+					 * ~0 = not shown, as in kbarman_session_info, or nobody */
 	__u32 end;			/* out: enum kbarman_end */
 };
 

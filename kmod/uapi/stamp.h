@@ -26,7 +26,8 @@ struct kbarman_stamp {
 	__u64 sum;		/* kbarman_stamp_sum() */
 	__u64 capture;		/* as in the capture's beacons */
 	__u64 address;		/* physical, of the stamp */
-	__u64 uid;		/* who opened the descriptor that recorded, in the initial user namespace */
+	__u64 uid;		/* who opened the descriptor that recorded, in the initial user namespace; ~0U: nobody,
+				 * it began with the module */
 	__u64 flags;		/* KBARMAN_STAMP_* */
 	__u64 began_ns;		/* CLOCK_REALTIME, of the configure */
 	/* What changes later is not part of the sum. */

@@ -20,21 +20,19 @@ left() {
 	sync "$out"/* 2>/dev/null || sync
 }
 
-load() {
-	# shellcheck disable=SC2086 # words
-	insmod ./kbarman.ko memory="$MEMORY" $parameters
-}
-
 case $boot in
 0)
 	./reserved >"$out/reserved.tap" 2>&1
-	load && ./survivor record >"$out/said" 2>&1 || exit 1
+	# shellcheck disable=SC2086 # words
+	insmod ./kbarman.ko memory="$MEMORY" $parameters || exit 1
+	./survivor record >"$out/said" 2>&1 || exit 1
 	left
 	echo c >/proc/sysrq-trigger
 	;;
 1)
-	load && mkdir "$out/crash" && ./survivor save "$out/crash" >"$out/crash/found" 2>"$out/said" || exit 1
-	./survivor refused 2>"$out/said" && ./survivor record 2>"$out/said" || exit 1
+	insmod ./kbarman.ko memory="$MEMORY" || exit 1
+	mkdir "$out/crash" && ./survivor save "$out/crash" >"$out/crash/found" 2>"$out/said" || exit 1
+	./survivor record 2>"$out/said" || exit 1
 	left
 	/run/kb/busybox reboot -f
 	sleep 600
@@ -42,7 +40,7 @@ case $boot in
 2)
 	insmod ./kbarman.ko memory="$MEMORY" || exit 1
 	mkdir "$out/both" && ./survivor save "$out/both" >"$out/both/found" 2>"$out/said" || exit 1
-	./survivor release 1 2>"$out/said" || exit 1
+	./survivor refused 2>"$out/said" && ./survivor release 1 2>"$out/said" || exit 1
 	mkdir "$out/one" && ./survivor save "$out/one" >"$out/one/found" 2>"$out/said" || exit 1
 	# The crash stays when both halves are needed, one after the other.
 	rmmod kbarman

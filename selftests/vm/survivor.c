@@ -4,9 +4,10 @@
  *
  * For reserved.py, in a VM whose memory survives its resets. The module is loaded.
  *
- * record	the session that began with the module has work, by a task `last_work`; ends when its records are of that
+ * record	the session that began with the module, or one of root's, has work, by a task `last_work`; ends when its records
+ *		are of that
  * save		each recording of a former boot: DIRECTORY/NUMBER, and a line with its address, size and end
- * refused	who may not have them gets none
+ * refused	who may not have them gets none: number 0 began with the module, and number 1 is root's
  * release	gives that recording's memory back
  */
 #include "lib.h"
@@ -24,7 +25,12 @@ static struct kbarman_former former_of(int fd, uint32_t number, uint32_t flags, 
 
 static void record(int fd)
 {
-	if (!(query(fd).state & KBARMAN_STATE_RUNNING))
+	const struct kbarman_configure config = {
+		.mode = KBARMAN_MODE_OVERWRITE, .sources = KBARMAN_SOURCE_SCHED, .flags = KBARMAN_CONFIGURE_RESERVED,
+		.ring_bytes = 256 * KIB,
+	};
+
+	if (!(query(fd).state & KBARMAN_STATE_RUNNING) && (configure(fd, config) || start(fd)))
 		lost("nothing is recorded");
 	if (!fork()) {
 		prctl(PR_SET_NAME, "last_work");
@@ -94,9 +100,10 @@ static void refused(void)
 			lost("no other user");
 		keep_only(CAPABILITY(CAP_PERFMON) | CAPABILITY(CAP_SYSLOG) | CAPABILITY(CAP_DAC_OVERRIDE));
 		fd = device_open();
-		if (former_of(fd, 0, 0, 0, 0).uid != ~0U)
+		if (former_of(fd, 1, 0, 0, 0).uid != ~0U)
 			lost("the user is told");
-		former_of(fd, 0, KBARMAN_FORMER_OPEN, 0, -EPERM);
+		former_of(fd, 1, KBARMAN_FORMER_OPEN, 0, -EPERM);
+		close(former_of(fd, 0, KBARMAN_FORMER_OPEN, 0, 0).fd);
 		_exit(0);
 	}
 	if (waitpid(child, &status, 0) != child || status)
