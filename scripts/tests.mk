@@ -116,7 +116,7 @@ guest-module:
 	done
 	@ln -f $(GUEST)/kbarman.ko $(GUEST)/kselftest/kbarman/kbarman.ko
 
-# An idle driver for selftests/vm/idler.c, and PMUs for cores.c.
+# An idle driver for selftests/vm/idler.c, PMUs for cores.c, and what panics.sh loads.
 STATES_TREE	= build/module/$(notdir $(GUEST))-states
 
 .PHONY: guest-states
@@ -129,7 +129,7 @@ guest-states:
 		{ cat $(GUEST)/states.log >&2; exit 1; }
 	@! [ -e $(STATES_TREE)/idle_states.ko ] || cp $(STATES_TREE)/idle_states.ko $(GUEST)/idle_states.ko
 	@mkdir -p $(GUEST)/kselftest/kbarman
-	@cp $(STATES_TREE)/core_pmus.ko $(GUEST)/kselftest/kbarman/core_pmus.ko
+	@cp $(STATES_TREE)/core_pmus.ko $(STATES_TREE)/panics.ko $(GUEST)/kselftest/kbarman
 	@cp $(STATES_TREE)/long_interrupts.ko $(GUEST)/long_interrupts.ko
 
 $(GUEST)/kbarman: $(O)/kbarman

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Usage: survivor record | save DIRECTORY | refused | release NUMBER
+ * Usage: survivor record | work | save DIRECTORY | refused | release NUMBER
  *
- * For reserved.py, in a VM whose memory survives its resets. The module is loaded.
+ * For reserved.py and panics.py, in a VM whose memory survives its resets. The module is loaded.
  *
  * record	the session that began with the module, or one of root's, has work, by a task `last_work`; ends when its records
  *		are of that
+ * work		has work as hackbench has it, on all CPUs
  * save		each recording of a former boot: DIRECTORY/NUMBER, and a line with its address, size and end
  * refused	who may not have them gets none: number 0 began with the module, and number 1 is root's
  * release	gives that recording's memory back
@@ -41,6 +42,27 @@ static void record(int fd)
 	/* Its last records are not those of the start. */
 	while (stats(fd, 0).written < 50000)
 		usleep(10000);
+}
+
+/* Each sender writes to each reader. */
+static void work(void)
+{
+	enum { PAIRS = 8 };
+	char message[100] = { 0 };
+	int ends[PAIRS][2], i;
+
+	for (i = 0; i < PAIRS; i++) {
+		if (pipe(ends[i]))
+			lost("no pipe");
+		if (!fork())
+			while (read(ends[i][0], message, sizeof(message)) > 0)
+				;
+	}
+	for (i = 0; i < PAIRS; i++)
+		if (!fork())
+			for (;; i++)
+				if (write(ends[i % PAIRS][1], message, sizeof(message)) < 0)
+					_exit(1);
 }
 
 static void save(int fd, const char *directory)
@@ -117,6 +139,8 @@ int main(int argc, char **argv)
 
 	if (!strcmp(what, "record"))
 		record(fd);
+	else if (!strcmp(what, "work"))
+		work();
 	else if (!strcmp(what, "save") && argc > 2)
 		save(fd, argv[2]);
 	else if (!strcmp(what, "refused"))
