@@ -172,6 +172,44 @@ device_tree() {
 		-nodefaults >/dev/null 2>&1
 }
 
+# reserve ARCH FLAVOUR FILE: for a VM of 512 MB, memory that survives its resets, in each of the ways to keep it: $kept
+# as the module has it, $append for Linux, and $tree for QEMU, with FILE
+reserve() {
+	page=user/man/kbarman-blackbox.7 append='' tree=''
+	kept=$(sed -n 's/^\.BR memory=\(kbarman\)\.$/\1/p' $page | head -n 1)
+	case $1:$2 in
+	amd64:6.1)
+		append=$(sed -n 's/^\.B \(memmap=.*\)/\1/p' $page)
+		kept=$(sed -n 's/^\.BR memory=\(0x.*\)\.$/\1/p' $page)
+		;;
+	arm64:6.1)
+		tree="-dtb $3"
+		node=$(sed -n 's/^\.B \(.*@[0-9a-f]*\) { reg = <.*/\1/p' $page)
+		region=$(sed -n 's/^\.B .*@.* { reg = <\(.*\)>; };$/\1/p' $page)
+		# If these commands fail, the tests fail too.
+		{
+			device_tree "$1" "$3" 640 && for words in '#address-cells 2' '#size-cells 2'; do
+				# shellcheck disable=SC2086 # a property and its value
+				fdtput -p -t x "$3" /reserved-memory $words
+			done
+			fdtput "$3" /reserved-memory ranges
+			# shellcheck disable=SC2086 # numbers
+			fdtput -p -t x "$3" "/reserved-memory/$node" reg $region
+			fdtput "$3" "/reserved-memory/$node" no-map
+		} || :
+		;;
+	*) append=$(sed -n 's/^\.BR \(reserve_mem=.*\)\.$/\1/p' $page) ;;
+	esac
+}
+
+# panics ARCH FLAVOUR NAME GUEST PANICS SECONDS: a VM panics so often, or so long
+panics() {
+	reserve "$1" "$2" "$out/$(echo "$3" | tr / -).dtb"
+	# shellcheck disable=SC2086 # words
+	tap "$3" $(($6 + 600)) python3 selftests/vm/panics.py "$1" "$2" "$4" build/kbarman "$kept" "$append" "$5" "$6" $tree
+	figures "$out/$(echo "$3" | tr / -).tap" panics
+}
+
 # within NAME SCRIPT...: runs a script that ends with suite_end, and counts its tests as those of this
 # run. Shown is what failed or was skipped.
 within() {

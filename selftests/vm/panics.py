@@ -108,7 +108,7 @@ def judged():
     before, end = done_before(), time.monotonic() + int(SECONDS)
     options = ["-action", "reboot=reset", "-qmp", f"unix:{path('monitor')},server=on,wait=off", *QEMU]
     with subprocess.Popen([os.path.join(HERE, "../../scripts/vm"), "--arch", ARCH, "--flavour", FLAVOUR, "--share", GUEST,
-                           "--mem", "512", "--timeout", "0", "--append", APPEND, "--dmesg", path("dmesg"),
+                           "--mem", "640", "--timeout", "0", "--append", APPEND, "--dmesg", path("dmesg"),
                            *(word for option in options for word in ("--qemu-arg", option)), "--", "sh",
                            NAME + "/panics.sh", NAME, MEMORY, PANICS, *HOW], stdin=subprocess.DEVNULL) as vm:
         tap.ENDINGS.append(vm.terminate)
