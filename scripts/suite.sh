@@ -205,6 +205,8 @@ reserve() {
 # panics ARCH FLAVOUR NAME GUEST PANICS SECONDS: a VM panics so often, or so long
 panics() {
 	reserve "$1" "$2" "$out/$(echo "$3" | tr / -).dtb"
+	# what ftrace has of the same boot survives, too
+	case $append in reserve_mem=*) append="$append reserve_mem=512K:4096:trace trace_instance=boot_map^traceoff@trace" ;; esac
 	# shellcheck disable=SC2086 # words
 	tap "$3" $(($6 + 600)) python3 selftests/vm/panics.py "$1" "$2" "$4" build/kbarman "$kept" "$append" "$5" "$6" $tree
 	figures "$out/$(echo "$3" | tr / -).tap" panics

@@ -45,6 +45,23 @@ def read(*names):
         return file.read()
 
 
+def same_end(ours, others):
+    """Of two lists, one of which may have one item more."""
+    return any(ours[-8 - i:len(ours) - i] == others[-8 - j:len(others) - j] for i, j in ((0, 0), (0, 1), (1, 0)))
+
+
+def what_ftrace_says_otherwise(number, switches):
+    """Of the last switches of each CPU, in its own ring."""
+    if "boot_map" not in APPEND:
+        return None
+    theirs = {}
+    for cpu, task in re.findall(r" \[(\d+)\] .* sched_switch: .* next_pid=(\d+)", read(number, "ftrace")):
+        theirs.setdefault(int(cpu), []).append(int(task))
+    if len(theirs) == len(switches) and all(same_end(switches[cpu], tasks) for cpu, tasks in theirs.items()):
+        return None
+    return theirs, {cpu: tasks[-40:] for cpu, tasks in switches.items()}
+
+
 def what_is_wrong(number, how):
     """With what was recovered of one panic."""
     listed = [line.split() for line in read(number, "found").splitlines()]
@@ -63,12 +80,12 @@ def what_is_wrong(number, how):
     if done.returncode or len(last) != 2 or not all(0 <= end["at_ns"] - at < LONG for at in last.values()):
         return done.stderr, last, end
     cpu, task = map(int, re.search(r"; CPU (\d+) ran .* \(task (\d+)\)$", said, re.M).groups())
-    ran = [line["tid"] for line in records if line["type"] == "task_switch" and line["cpu"] == cpu]
+    ran = {cpu: [line["tid"] for line in records if line["type"] == "task_switch" and line["cpu"] == cpu] for cpu in last}
     # An NMI comes before the task that is about to run, too.
-    if task not in ran[-2 if how == "nmi" else -1:]:
-        return said, ran[-9:]
+    if task not in ran[cpu][-2 if how == "nmi" else -1:]:
+        return said, ran[cpu][-9:]
     report = tap.run("report", capture)
-    return None if report.returncode == 0 and "last_work" in report.stdout else report
+    return what_ftrace_says_otherwise(number, ran) if report.returncode == 0 and "last_work" in report.stdout else report
 
 
 def judge():
