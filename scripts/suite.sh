@@ -172,15 +172,16 @@ device_tree() {
 		-nodefaults >/dev/null 2>&1
 }
 
-# reserve ARCH FLAVOUR FILE: for a VM of 512 MB, memory that survives its resets, in each of the ways to keep it: $kept
+# reserve ARCH FLAVOUR FILE: for a VM of 640 MB, memory that survives its resets, in each of the ways that the manual has, with
+# its words: $kept
 # as the module has it, $append for Linux, and $tree for QEMU, with FILE
 reserve() {
 	page=user/man/kbarman-blackbox.7 append='' tree=''
-	kept=$(sed -n 's/^\.BR memory=\(kbarman\)\.$/\1/p' $page | head -n 1)
+	kept=$(sed -n 's/^\.BR memory=\(kbarman\) \.$/\1/p' $page | head -n 1)
 	case $1:$2 in
 	amd64:6.1)
 		append=$(sed -n 's/^\.B \(memmap=.*\)/\1/p' $page)
-		kept=$(sed -n 's/^\.BR memory=\(0x.*\)\.$/\1/p' $page)
+		kept=$(sed -n 's/^\.BR memory=\(0x.*\) \.$/\1/p' $page)
 		;;
 	arm64:6.1)
 		tree="-dtb $3"
@@ -198,7 +199,7 @@ reserve() {
 			fdtput "$3" "/reserved-memory/$node" no-map
 		} || :
 		;;
-	*) append=$(sed -n 's/^\.BR \(reserve_mem=.*\)\.$/\1/p' $page) ;;
+	*) append=$(sed -n 's/^\.BR \(reserve_mem=.*\) \.$/\1/p' $page) ;;
 	esac
 }
 

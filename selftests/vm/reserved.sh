@@ -26,6 +26,8 @@ case $boot in
 	# shellcheck disable=SC2086 # words
 	insmod ./kbarman.ko memory="$MEMORY" $parameters || exit 1
 	./survivor record >"$out/said" 2>&1 || exit 1
+	sleep 600 &
+	until grep -q '^State:.S' /proc/$!/status; do :; done
 	left
 	echo c >/proc/sysrq-trigger
 	;;
