@@ -726,6 +726,29 @@ static int query(struct kbarman_query *q)
 	return 0;
 }
 
+/* The path of former recording @number of FAKE_FORMER. False: there is none. */
+static bool former_path(unsigned int number, char path[PATH_MAX])
+{
+	const char *at = getenv("FAKE_FORMER"), *end;
+
+	for (; at && *at; at = *end ? end + 1 : end) {
+		end = strchrnul(at, ':');
+		snprintf(path, PATH_MAX, "%.*s", (int)(end - at), at);
+		if (!access(path, F_OK) && !number--)
+			return true;
+	}
+	return false;
+}
+
+/* A session takes a half. Of two former recordings, one goes. */
+static void take_half(void)
+{
+	char path[PATH_MAX];
+
+	if (former_path(1, path))
+		unlink(path);
+}
+
 static int configure(struct kbarman_configure *config)
 {
 	if (fails("configure")) {
@@ -737,6 +760,8 @@ static int configure(struct kbarman_configure *config)
 		return -1;
 	}
 	fake.config = *config;
+	if (config->flags & KBARMAN_CONFIGURE_RESERVED)
+		take_half();
 	if (config->flags & KBARMAN_CONFIGURE_RESERVED && !config->ring_bytes)
 		config->ring_bytes = fake.config.ring_bytes = 1 << 20;
 	if (config->sources & KBARMAN_SOURCE_DETAILS)
@@ -1040,20 +1065,6 @@ static int sessions(struct kbarman_sessions *s)
 	s->memory = 700 << 20;
 	s->memory_limit = 1000 << 20;
 	return 0;
-}
-
-/* The path of former recording @number of FAKE_FORMER. False: there is none. */
-static bool former_path(unsigned int number, char path[PATH_MAX])
-{
-	const char *at = getenv("FAKE_FORMER"), *end;
-
-	for (; at && *at; at = *end ? end + 1 : end) {
-		end = strchrnul(at, ':');
-		snprintf(path, PATH_MAX, "%.*s", (int)(end - at), at);
-		if (!access(path, F_OK) && !number--)
-			return true;
-	}
-	return false;
 }
 
 static int former(struct kbarman_former *f)

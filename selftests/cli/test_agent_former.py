@@ -49,6 +49,17 @@ def each_recording_is_a_capture_of_the_folder_and_its_memory_is_free(tmp):
     assert agent.said.count("session before_boot: what was recorded before this boot is written") == 2, agent.said
 
 
+def a_session_takes_memory_when_what_was_there_is_written(tmp):
+    """Else it takes a half that has a recording."""
+    _, formers = two(tmp)
+    configure(tmp, session="reserved = yes")
+    with running(tmp, *formers) as agent:
+        until_released(*formers)
+        until(lambda: of(tmp, "all"), "the session does not begin")
+    assert agent.status == 0, agent.said
+    assert sorted(facts(path)["end"] for path in of(tmp, "before_boot")) == ["panic", "reboot"], agent.said
+
+
 def what_is_written_and_not_released_is_not_written_again(tmp):
     """Also if it has not got its name, or was taken away meanwhile."""
     _, path = former(tmp, "half", maps_of(1))

@@ -322,13 +322,20 @@ static bool start_session(struct agent *agent, const struct agent_wanted *wanted
 	return true;
 }
 
+/* It may take the memory of what was recorded before this boot, which is to be written first. */
+static bool waits_for_former(const struct agent *agent, unsigned int i)
+{
+	return agent->config.sessions[i].reserved && (!agent->former.folder || agent->former.device);
+}
+
 /* Starts the sessions that are wanted and do not run. */
+
 static void start_sessions(struct agent *agent)
 {
 	bool all = true;
 
 	for (unsigned int i = 0; i < agent->config.nr_sessions; i++)
-		if (!find(agent, agent->config.sessions[i].name))
+		if (!find(agent, agent->config.sessions[i].name) && !waits_for_former(agent, i))
 			all = start_session(agent, &agent->config.sessions[i],
 					    agent->start_trouble[i]) && all;
 	if (all)

@@ -253,6 +253,8 @@ static void take_session(struct reader *r, const char *key, const char *value)
 		take_text(r, &session->events, value);
 	else if (!strcmp(key, "chains"))
 		take_chains(r, value);
+	else if (!strcmp(key, "reserved"))
+		take_bool(r, &session->reserved, key, value);
 	else if (!strcmp(key, "trigger"))
 		take_triggers(r, value);
 	else if (!strcmp(key, "before"))
@@ -276,8 +278,8 @@ static const struct kind agent_keys = {
 };
 
 static const struct kind session_keys = {
-	"a session", { "sources", "cpus", "buffer", "max_tasks", "sample", "events", "chains", "file_max",
-		       "file_time", "trigger", "before", "every" }, take_session,
+	"a session", { "sources", "cpus", "buffer", "max_tasks", "sample", "events", "chains", "reserved",
+		       "file_max", "file_time", "trigger", "before", "every" }, take_session,
 };
 
 static void say_keys(struct reader *r, const struct kind *kind, const char *key)
@@ -526,7 +528,7 @@ uint64_t agent_wanted_hash(const struct agent_wanted *wanted)
 
 	hash = kb_hash_word(hash, wanted->ring_bytes);
 	hash = kb_hash_word(hash, (uint64_t)wanted->max_tasks << 32 | wanted->sample);
-	hash = kb_hash_word(hash, wanted->chains);
+	hash = kb_hash_word(hash, wanted->chains | (uint64_t)wanted->reserved << 32);
 	hash = hash_text(hash_text(hash, wanted->cpus), wanted->events);
 	if (!wanted->triggers)
 		return hash;

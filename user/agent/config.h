@@ -28,6 +28,7 @@ struct agent_wanted {
 	uint32_t max_tasks;		/* 0: the module's default */
 	uint32_t sample;		/* Hz; 0: no samples */
 	uint32_t chains;		/* KBARMAN_CONFIGURE_CHAIN_* */
+	bool reserved;			/* record into memory that survives a reset */
 	char *triggers;			/* only what is around these moments is kept; NULL: all */
 	uint64_t before_seconds;	/* so long before each moment */
 	uint64_t every_seconds;		/* no file begins sooner after the last one */

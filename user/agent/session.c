@@ -72,7 +72,7 @@ static int configure(struct agent_session *session, struct kb_error *err)
 	uint64_t cpus[KB_CPU_WORDS];
 	struct kbarman_configure configure = {
 		.sources = wanted->sources,
-		.flags = wanted->chains,
+		.flags = wanted->chains | (wanted->reserved ? KBARMAN_CONFIGURE_RESERVED : 0),
 		.ring_bytes = wanted->ring_bytes,
 		.max_tasks = wanted->max_tasks,
 		.max_maps = wanted->max_tasks * MAPS_A_TASK,
