@@ -100,14 +100,15 @@ static bool is_one_sided(int fd, uint32_t cpu)
 }
 
 /*
- * What is entered last ends first. Only in front of all entries may stand one exit of something
- * that had begun before; on arm64 two: of a handler and of the IPI in it.
+ * What is entered last ends first. Only in front of all entries of its kind may stand an exit of something that had
+ * begun before the rings opened; on arm64 of a handler, and of the IPI in it, which may have begun behind that.
  */
 static void expect_pairs(struct __test_metadata *_metadata, int fd, uint32_t cpu, uint32_t whats)
 {
 	struct fact stack[8];
 	struct facts facts = { 0 };
-	size_t i, at, depth = 0, entries = 0, early = 0;
+	size_t i, at, depth = 0, early = 0;
+	uint64_t entered = 0;		/* a bit for each kind of entry */
 
 	facts_add_cpu(&facts, fd, cpu, whats);
 	for (i = 0; i < facts.nr; i++) {
@@ -117,10 +118,10 @@ static void expect_pairs(struct __test_metadata *_metadata, int fd, uint32_t cpu
 		if (is_entry(f)) {
 			ASSERT_GT(8, depth);
 			stack[depth++] = *f;
-			entries++;
+			entered |= BIT(f->detail.what);
 			continue;
 		}
-		if (!entries) {
+		if (!(entered & BIT(f->detail.what - 1))) {
 			EXPECT_GE(2, ++early);
 			continue;
 		}
