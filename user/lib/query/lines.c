@@ -55,6 +55,11 @@ static const struct kind {
 	{ "trigger", KB_QUERY_REPORT, "at_ns timestamp cpu tid measured expression reason",
 	  "moments for which a trigger wrote the capture" },
 	{ "triggers", KB_QUERY_REPORT, "moments suppressed unwatched_bytes", "how many there were" },
+	{ "end", KB_QUERY_REPORT, "how at_ns cpu tid task text chain", "how a recording ended that was in memory" },
+	{ "last", KB_QUERY_REPORT,
+	  "state cpu tid task run_ns since_ns holds_up held_up object call iowait device object_value pid name "
+	  "holder_tid holder",
+	  "its last second: what CPUs ran, and tasks that did not run at its end" },
 	{ "lost", KB_QUERY_REPORT, "cpu reason records", "lost records" },
 	{ "missed", KB_QUERY_REPORT, "what count", "facts without room" },
 	{ "stopped", KB_QUERY_REPORT, "cpu reason times duration_ns first_ns last_ns", "stops of counters" },

@@ -222,7 +222,7 @@ static int parse(struct kb_trigger *trigger, struct kb_error *err)
 	}
 	if (trigger->kind == KB_TRIGGER_SIGNAL)
 		return take_signal(trigger, err);
-	if (trigger->kind == KB_TRIGGER_BOOT && strcmp(trigger->name, "crash") != 0)
+	if (trigger->kind == KB_TRIGGER_BOOT && (!trigger->name || strcmp(trigger->name, "crash") != 0))
 		return wrong(err, trigger, "names no crash");
 	return limit ? take_limit(trigger, limit + 1, err) : 0;
 }
