@@ -25,9 +25,11 @@ static int ends_at_reboot(struct notifier_block *notifier, unsigned long how, vo
 }
 
 /* Before others, which may not come back from what they do. */
-static struct notifier_block panic_notifier = { .notifier_call = ends_at_panic, .priority = INT_MAX };
+static struct notifier_block panic_notifier = {
+	.notifier_call = ends_at_panic, .priority = INT_MAX };
 /* Behind others: what they do is recorded, too. */
-static struct notifier_block reboot_notifier = { .notifier_call = ends_at_reboot, .priority = INT_MIN };
+static struct notifier_block reboot_notifier = {
+	.notifier_call = ends_at_reboot, .priority = INT_MIN };
 
 int __init kbarman_ends_init(void)
 {

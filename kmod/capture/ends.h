@@ -3,7 +3,7 @@
 #ifndef KBARMAN_ENDS_H
 #define KBARMAN_ENDS_H
 
-/* Behind kbarman_reserved_init(). 0, or why Linux takes no notifier. Context: module init and exit. */
+/* Behind kbarman_reserved_init(). 0, or why Linux takes no notifier. Context: module init, exit. */
 int kbarman_ends_init(void);
 void kbarman_ends_exit(void);
 

@@ -18,8 +18,8 @@ int kbarman_memory_promise(u64 bytes);
 void kbarman_memory_keep(u64 bytes);
 
 /*
- * @bytes of zeroes, or NULL. Their pages are of @node (NUMA_NO_NODE: of any), may be mapped, and are
- * charged to the memory cgroup of the caller, if that is a program, from Linux 5.11 on. No task is
+ * @bytes of zeroes, or NULL. Their pages are of @node (NUMA_NO_NODE: of any), may be mapped, and
+ * are charged to the memory cgroup of the caller, if that is a program, from Linux 5.11 on. No task is
  * killed for them: neither if the machine has not enough, nor if the cgroup's limit is reached. A
  * caller that is being killed gets NULL. Context: task that may sleep.
  */

@@ -39,7 +39,8 @@ enum half_state {
 
 struct kbarman_half {
 	phys_addr_t address;
-	struct kbarman_stamp *stamp;	/* its memory begins with it. While it is used, `bytes` are those that are taken */
+	struct kbarman_stamp *stamp;	/* its memory begins with it. While it is used, `bytes` are
+					 * those that are taken */
 	enum half_state state;		/* under the lock; read without it at the end of all */
 	unsigned int readers;		/* who reads the former recording; under the lock */
 };
@@ -67,6 +68,11 @@ static bool place_of_node(const char *name, phys_addr_t *address, phys_addr_t *b
 	return true;
 }
 
+static bool place_has(phys_addr_t address, phys_addr_t bytes, unsigned long flags)
+{
+	return region_intersects(address, bytes, flags, IORES_DESC_NONE) != REGION_DISJOINT;
+}
+
 /* Of an address nobody has said that it is kept free, so it is looked at. */
 static int __init place_of_address(phys_addr_t *address, phys_addr_t *bytes)
 {
@@ -78,10 +84,11 @@ static int __init place_of_address(phys_addr_t *address, phys_addr_t *bytes)
 		pr_err("memory=%s: give ADDRESS,SIZE, or a name\n", reserved_place);
 		return -EINVAL;
 	}
-	if (region_intersects(*address, *bytes, IORESOURCE_SYSTEM_RAM, IORES_DESC_NONE) == REGION_DISJOINT &&
-	    region_intersects(*address, *bytes, IORESOURCE_BUSY, IORES_DESC_NONE) == REGION_DISJOINT)
+	if (!place_has(*address, *bytes, IORESOURCE_SYSTEM_RAM) &&
+	    !place_has(*address, *bytes, IORESOURCE_BUSY))
 		return 0;
-	pr_err("memory=%s: Linux uses this memory: keep it free, on x86 with memmap=SIZE$ADDRESS\n", reserved_place);
+	pr_err("memory=%s: Linux uses this memory: keep it free, on x86 with memmap=SIZE$ADDRESS\n",
+	       reserved_place);
 	return -EBUSY;
 }
 
@@ -89,9 +96,11 @@ static int __init place_find(phys_addr_t *address, phys_addr_t *bytes)
 {
 	if (isdigit(*reserved_place))
 		return place_of_address(address, bytes);
-	if (kbarman_reserve_mem(reserved_place, address, bytes) || place_of_node(reserved_place, address, bytes))
+	if (kbarman_reserve_mem(reserved_place, address, bytes) ||
+	    place_of_node(reserved_place, address, bytes))
 		return 0;
-	pr_err("memory=%s: there is no reserve_mem= and no node of reserved-memory of that name\n", reserved_place);
+	pr_err("memory=%s: there is no reserve_mem= and no node of reserved-memory of that name\n",
+	       reserved_place);
 	return -ENOENT;
 }
 
@@ -101,7 +110,8 @@ static bool half_has_former(const struct kbarman_half *half)
 	const struct kbarman_stamp *stamp = half->stamp;
 
 	return stamp->magic == KBARMAN_STAMP_MAGIC && stamp->sum == kbarman_stamp_sum(stamp) &&
-	       stamp->address == half->address && stamp->bytes >= PAGE_SIZE && stamp->bytes <= half_bytes;
+	       stamp->address == half->address &&
+	       stamp->bytes >= PAGE_SIZE && stamp->bytes <= half_bytes;
 }
 
 int __init kbarman_reserved_init(void)
@@ -116,8 +126,8 @@ int __init kbarman_reserved_init(void)
 	if (error)
 		return error;
 	if (!PAGE_ALIGNED(address) || bytes / 2 < HALF_MIN) {
-		pr_err("memory=%s: it has to begin with a page and to have %u KiB at least\n", reserved_place,
-		       HALF_MIN * 2 / SZ_1K);
+		pr_err("memory=%s: it has to begin with a page and to have %u KiB at least\n",
+		       reserved_place, HALF_MIN * 2 / SZ_1K);
 		return -EINVAL;
 	}
 	reserved_memory = memremap(address, bytes, MEMREMAP_WB);
@@ -243,7 +253,8 @@ u64 kbarman_half_bytes(const struct kbarman_half *half)
 
 unsigned long kbarman_half_frame(const struct kbarman_half *half, const void *memory)
 {
-	return half ? PHYS_PFN(half->address + (memory - (const void *)half->stamp)) : vmalloc_to_pfn(memory);
+	return half ? PHYS_PFN(half->address + (memory - (const void *)half->stamp)) :
+		      vmalloc_to_pfn(memory);
 }
 
 /* ---- the end ---- */
@@ -263,9 +274,11 @@ static void stamp_end(struct kbarman_stamp *stamp, u32 end, const char *text)
 	memcpy(stamp->comm, current->comm, sizeof(stamp->comm));
 	stamp->comm[sizeof(stamp->comm) - 1] = 0;
 	strscpy(stamp->text, text, sizeof(stamp->text));
-	stamp->nr_chain = stamp->flags & KBARMAN_STAMP_KERNEL ? stack_trace_save(chain, ARRAY_SIZE(chain), 1) : 0;
+	stamp->nr_chain = stamp->flags & KBARMAN_STAMP_KERNEL ?
+			  stack_trace_save(chain, ARRAY_SIZE(chain), 1) : 0;
 	for (i = 0; i < stamp->nr_chain; i++)
 		stamp->chain[i] = chain[i];
+	/* Behind all that it sums up. */
 	smp_store_release(&stamp->end_sum, kbarman_stamp_end_sum(stamp));
 	/* A reset takes what is in caches only. */
 	arch_wb_cache_pmem(stamp, stamp->bytes);
@@ -276,7 +289,8 @@ void kbarman_reserved_end(u32 end, const char *text)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(halves); i++)
-		if (READ_ONCE(halves[i].state) == HALF_USED && halves[i].stamp->end != KBARMAN_END_PANIC)
+		if (READ_ONCE(halves[i].state) == HALF_USED &&
+		    halves[i].stamp->end != KBARMAN_END_PANIC)
 			stamp_end(halves[i].stamp, end, text);
 }
 
