@@ -36,8 +36,9 @@ static void beacon_light(const struct kbarman_capture *capture, u64 part, void *
 		for (i = 0; i < beacon->count; i++)
 			beacon->frames[i] = kbarman_half_frame(capture->half, memory + (first + i) * PAGE_SIZE);
 		beacon->sum = kbarman_beacon_sum(beacon);
-		/* Only a whole beacon is one. */
-		smp_store_release(&beacon->magic, KBARMAN_BEACON_MAGIC);
+		/* Only a whole beacon is one. On 32-bit machines there is no release of 64 bits. */
+		smp_wmb();
+		WRITE_ONCE(beacon->magic, KBARMAN_BEACON_MAGIC);
 	}
 }
 

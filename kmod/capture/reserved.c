@@ -232,8 +232,9 @@ void kbarman_half_stamp(struct kbarman_half *half, u64 capture, u32 uid, bool ke
 	stamp->flags = kernel_addresses ? KBARMAN_STAMP_KERNEL : 0;
 	stamp->began_ns = ktime_get_real_ns();
 	stamp->sum = kbarman_stamp_sum(stamp);
-	/* Only a whole stamp is one. */
-	smp_store_release(&stamp->magic, KBARMAN_STAMP_MAGIC);
+	/* Only a whole stamp is one. On 32-bit machines there is no release of 64 bits. */
+	smp_wmb();
+	WRITE_ONCE(stamp->magic, KBARMAN_STAMP_MAGIC);
 }
 
 void *kbarman_half_pages(struct kbarman_half *half, u64 bytes)
@@ -279,7 +280,8 @@ static void stamp_end(struct kbarman_stamp *stamp, u32 end, const char *text)
 	for (i = 0; i < stamp->nr_chain; i++)
 		stamp->chain[i] = chain[i];
 	/* Behind all that it sums up. */
-	smp_store_release(&stamp->end_sum, kbarman_stamp_end_sum(stamp));
+	smp_wmb();
+	WRITE_ONCE(stamp->end_sum, kbarman_stamp_end_sum(stamp));
 	/* A reset takes what is in caches only. */
 	arch_wb_cache_pmem(stamp, stamp->bytes);
 }
