@@ -147,10 +147,7 @@ static int begin_wait(struct top_objects *objects, const struct kb_event *event,
 	if (kb_is_death(objects->header, slice->prev_state))
 		return 0;
 	waiting->object = *object;
-	if (kb_waited_is_lock(object->kind))
-		waiting->holder = kb_names_object_id(objects->names, event, slice->task_id);
-	waiting->held_up = waiting->holder || object->flags & KB_OBJECT_IOWAIT ||
-			   kb_state_letter(objects->header, slice->prev_state) == KB_LETTER_DISK_SLEEP;
+	waiting->held_up = kb_waited_is_held_up(objects->header, objects->names, event, slice, &waiting->holder);
 	return 0;
 }
 

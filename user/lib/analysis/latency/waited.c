@@ -20,6 +20,16 @@ bool kb_waited_has_identity(uint8_t object)
 	return object >= KB_OBJECT_FILE && object <= KB_OBJECT_RWSEM_WRITE;
 }
 
+bool kb_waited_is_held_up(const struct kb_header *header, const struct kb_names *names, const struct kb_event *event,
+			  const struct kb_slice *slice, uint32_t *holder)
+{
+	const struct kb_object *object = &event->task_switch.object;
+
+	*holder = kb_waited_is_lock(object->kind) ? kb_names_object_id(names, event, slice->task_id) : 0;
+	return *holder || (object->kind && object->flags & KB_OBJECT_IOWAIT) ||
+	       kb_state_letter(header, slice->prev_state) == KB_LETTER_DISK_SLEEP;
+}
+
 struct kb_waits_row kb_waited(const struct kb_names *names, const struct kb_tasks *tasks,
 			      const struct kb_object *object, uint32_t task_id, uint64_t ticks)
 {

@@ -25,6 +25,13 @@ static inline bool kb_waited_begins(const struct kb_event *event, const struct k
 }
 
 /*
+ * Whether something holds the task of @slice up, which waits from @event on: a lock that somebody has, a disk, or where
+ * no signal helps. *@holder is who has the lock; 0: it is none, or that is not known.
+ */
+bool kb_waited_is_held_up(const struct kb_header *header, const struct kb_names *names, const struct kb_event *event,
+			  const struct kb_slice *slice, uint32_t *holder);
+
+/*
  * What @task_id, whose wait begins or ended at @ticks, waits for by @object: the members of the row that say what it
  * is. A fault has its address.
  */

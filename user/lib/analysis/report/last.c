@@ -120,10 +120,7 @@ static int leave(struct kb_last *last, const struct kb_event *event, const struc
 	} else if (!kb_is_death(last->header, slice->prev_state)) {
 		off->object = event->task_switch.object;
 		row->state = KB_LAST_WAITS;
-		row->holder = kb_waited_is_lock(off->object.kind) ?
-			      kb_names_object_id(last->names, event, slice->task_id) : 0;
-		row->held_up = row->holder || (off->object.kind && off->object.flags & KB_OBJECT_IOWAIT) ||
-			       kb_state_letter(last->header, slice->prev_state) == KB_LETTER_DISK_SLEEP;
+		row->held_up = kb_waited_is_held_up(last->header, last->names, event, slice, &row->holder);
 	}
 	return 0;
 }
