@@ -17,8 +17,9 @@ struct ran {
 
 struct off {
 	uint64_t task;			/* the key */
-	struct kb_last_task row;	/* it ran last: it runs, or nobody knows */
+	struct kb_last_task row;	/* it ran last: it runs */
 	struct kb_object object;
+	uint64_t gaps;			/* before that; if there were others since, nobody knows */
 };
 
 struct kb_last {
@@ -29,6 +30,7 @@ struct kb_last {
 	struct kb_table ran;		/* struct ran: in that second */
 	struct kb_table off;		/* struct off: of all tasks */
 	struct kb_last_task *rows;
+	uint64_t gaps;			/* so far, of all CPUs */
 };
 
 int kb_last_create(struct kb_last **out, struct kb_trace *trace)
@@ -95,10 +97,7 @@ static int add_run(struct kb_last *last, const struct kb_slice *slice)
 
 int kb_last_slice(struct kb_last *last, const struct kb_slice *slice)
 {
-	/* What was in front of a gap says nothing of what is behind it. */
-	if (slice->kind == KB_SLICE_LOST)
-		for (uint32_t i = 0; i < last->off.nr; i++)
-			((struct off *)kb_table_row(&last->off, i))->row.state = KB_LAST_RAN;
+	last->gaps += slice->kind == KB_SLICE_LOST;
 	return slice->has_task && slice->kind != KB_SLICE_LOST ? add_run(last, slice) : 0;
 }
 
@@ -115,6 +114,7 @@ static int leave(struct kb_last *last, const struct kb_event *event, const struc
 		return 0;
 	*row = (struct kb_last_task){ .core = slice->core, .task_id = slice->task_id, .since = slice->end,
 				      .ticks = event->timestamp };
+	off->gaps = last->gaps;
 	if (slice->how == KB_END_PREEMPTED) {
 		row->state = KB_LAST_RUNNABLE;
 	} else if (!kb_is_death(last->header, slice->prev_state)) {
@@ -133,10 +133,13 @@ static int wake(struct kb_last *last, const struct kb_walk *walk, bool is_new)
 
 	if (!off)
 		return is_new ? -ENOMEM : 0;
-	if ((is_new || off->row.state == KB_LAST_WAITS) && off->row.ticks <= event->timestamp)
-		off->row = (struct kb_last_task){ .state = KB_LAST_RUNNABLE, .core = event->custom_counter.cpu,
-						  .task_id = event->custom_counter.id, .since = walk->ns,
-						  .ticks = event->timestamp };
+	if ((!is_new && (off->row.state != KB_LAST_WAITS || off->gaps != last->gaps)) ||
+	    off->row.ticks > event->timestamp)
+		return 0;
+	off->row = (struct kb_last_task){ .state = KB_LAST_RUNNABLE, .core = event->custom_counter.cpu,
+					  .task_id = event->custom_counter.id, .since = walk->ns,
+					  .ticks = event->timestamp };
+	off->gaps = last->gaps;
 	return 0;
 }
 
@@ -224,7 +227,7 @@ int kb_last_finish(struct kb_last *last, struct kb_last_second *second)
 		const struct off *off = kb_table_row(&last->off, i);
 		struct kb_last_task *row = &last->rows[nr];
 
-		if (off->row.state == KB_LAST_RAN || off->row.since > last->until)
+		if (off->row.state == KB_LAST_RAN || off->gaps != last->gaps || off->row.since > last->until)
 			continue;
 		nr++;
 		*row = off->row;
