@@ -172,9 +172,8 @@ device_tree() {
 		-nodefaults >/dev/null 2>&1
 }
 
-# reserve ARCH FLAVOUR FILE: for a VM of 640 MB, memory that survives its resets, in each of the ways that the manual has, with
-# its words: $kept
-# as the module has it, $append for Linux, and $tree for QEMU, with FILE
+# reserve ARCH FLAVOUR FILE: for a VM of 640 MB, memory that survives its resets, in each of the ways that
+# the manual has, with its words: $kept as the module has it, $append for Linux, $tree for QEMU, with FILE
 reserve() {
 	page=user/man/kbarman-blackbox.7 append='' tree=''
 	kept=$(sed -n 's/^\.BR memory=\(kbarman\) \.$/\1/p' $page | head -n 1)

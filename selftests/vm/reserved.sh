@@ -4,9 +4,8 @@
 # Usage: sh reserved.sh MEMORY PARAMETERS
 #
 # What a VM does at each of its boots, for reserved.py: MEMORY is the parameter `memory` of the module, PARAMETERS are
-# others. Files are left
-# in /host/reserved: boots, and of each boot what it found. The first boot ends with a crash, the second one with a
-# restart.
+# others. Files are left in /host/reserved: boots, and of each boot what it found. The first boot ends with a crash, the
+# second one with a restart.
 
 export KBARMAN_TEST_VM=1 MEMORY="$1"
 parameters=$2

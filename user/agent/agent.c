@@ -329,7 +329,6 @@ static bool waits_for_former(const struct agent *agent, unsigned int i)
 }
 
 /* Starts the sessions that are wanted and do not run. */
-
 static void start_sessions(struct agent *agent)
 {
 	bool all = true;

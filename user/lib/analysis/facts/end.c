@@ -33,7 +33,8 @@ static uint64_t number(const char *fact)
 bool kb_end_get(const struct kb_barman *barman, struct kb_end *end)
 {
 	const char *how = kb_barman_fact(barman, "end"), *task = kb_barman_fact(barman, "end_task");
-	const char *text = kb_barman_fact(barman, "end_text"), *chain = kb_barman_fact(barman, "end_chain"), *comma = task ? strchr(task, ',') : NULL;
+	const char *text = kb_barman_fact(barman, "end_text"), *chain = kb_barman_fact(barman, "end_chain");
+	const char *comma = task ? strchr(task, ',') : NULL;
 
 	*end = (struct kb_end){
 		.ticks = number(kb_barman_fact(barman, "end_ticks")),
