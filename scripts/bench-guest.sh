@@ -25,11 +25,15 @@ count() {
 	name=$1 option=$2
 	shift 2
 	# amd64 with the TSC of a real machine, which QEMU offers only on request; arm64 with the atomic
-	# instructions that all but old machines have
-	case $bench_arch in amd64) cpu=max,+invtsc,x-force-features=on ;; *) cpu=neoverse-n1 ;; esac
+	# instructions that all but old machines have. amd64 also has memory that survives a reset.
+	kept=''
+	case $bench_arch in
+	amd64) cpu=max,+invtsc,x-force-features=on kept=" memmap=64M\$0x20000000" ;;
+	*) cpu=neoverse-n1 ;;
+	esac
 	# One CPU, whose time is the number of its instructions. No address is randomised.
 	scripts/vm --arch "$bench_arch" --root "$root" --cpus 1 --mem "${memory:-1024}" --share "$guest" \
-		--timeout 3000 --log "$out/console.txt" --append 'nokaslr norandmaps tsc=reliable' \
+		--timeout 3000 --log "$out/console.txt" --append "nokaslr norandmaps tsc=reliable$kept" \
 		--qemu-arg -cpu --qemu-arg "$cpu" \
 		--qemu-arg -icount --qemu-arg shift=0 \
 		--qemu-arg -plugin --qemu-arg "$PWD/build/bench/count.so,out=$out/sections$option" \

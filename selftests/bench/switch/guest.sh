@@ -75,6 +75,9 @@ empty_probe_off() { rmmod empty_probe; }
 kbarman_on() { hold ./hold_kbarman sched; }
 kbarman_off() { release kbarman; }
 
+kbarman_reserved_on() { hold ./hold_kbarman reserved; }
+kbarman_reserved_off() { release kbarman_reserved; }
+
 # What tasks wait for is told beside the switch alone, with workloads that wait.
 off_object_on() { hold ./hold_kbarman sched; }
 off_object_off() { release; }
@@ -510,5 +513,8 @@ mkdir /tmp/bench
 cp measure neighbour hold_* ./*.ko /tmp/bench
 [ ! -d lttng ] || cp -r lttng /tmp/bench
 cd /tmp/bench || exit
-insmod kbarman.ko || exit
+case $(cat /proc/cmdline) in
+*memmap=64M*) insmod kbarman.ko memory=0x20000000,64M ;;
+*) insmod kbarman.ko ;;
+esac || exit
 "$mode" "$@"

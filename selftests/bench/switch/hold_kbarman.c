@@ -4,6 +4,7 @@
  * records and the bytes that were written.
  *
  *	hold_kbarman sched		switches only
+ *	hold_kbarman reserved		switches only, in memory that survives a reset
  *	hold_kbarman objects		switches, with what tasks wait for
  *	hold_kbarman wake		wakeups only
  *	hold_kbarman syscalls		system calls only
@@ -29,6 +30,7 @@ static const struct recording {
 	uint32_t sources, flags;
 } recordings[] = {
 	{ "sched", KBARMAN_SOURCE_SCHED, 0 },
+	{ "reserved", KBARMAN_SOURCE_SCHED, KBARMAN_CONFIGURE_RESERVED },
 	{ "objects", KBARMAN_SOURCE_SCHED, KBARMAN_CONFIGURE_OBJECTS },
 	{ "wake", KBARMAN_SOURCE_WAKE, 0 },
 	{ "syscalls", KBARMAN_SOURCE_SYSCALLS, 0 },
