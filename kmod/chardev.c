@@ -77,6 +77,7 @@ union argument {
 	struct kbarman_stats stats;
 	struct kbarman_clock clock;
 	struct kbarman_add_maps add_maps;
+	struct kbarman_add_symbols add_symbols;
 	struct kbarman_mark_series mark_series;
 	struct kbarman_sessions sessions;
 	struct kbarman_choose choose;
@@ -255,6 +256,28 @@ static long call_add_maps(const struct caller *caller, union argument *argument)
 	return error;
 }
 
+static long call_add_symbols(const struct caller *caller, union argument *argument)
+{
+	const u64 bytes = argument->add_symbols.bytes;
+	struct kbarman_capture *capture;
+	long error = 0;
+
+	if (argument->add_symbols.flags || !bytes || bytes > KBARMAN_SYMBOLS_MAX)
+		return -EINVAL;
+	capture = kbarman_session_add_symbols(caller->session, caller->file, bytes);
+	if (IS_ERR(capture))
+		return PTR_ERR(capture);
+	/* The caller's memory may be slow to come: nobody waits for that. A crash meanwhile leaves no symbols. */
+	if (copy_from_user(capture->symbols + 1, u64_to_user_ptr(argument->add_symbols.bytes_ptr), bytes)) {
+		error = -EFAULT;
+	} else {
+		smp_wmb();
+		WRITE_ONCE(*capture->symbols, bytes);
+	}
+	kbarman_capture_put(capture);
+	return error;
+}
+
 static long call_sessions(const struct caller *caller, union argument *argument)
 {
 	struct kbarman_session *found[KBARMAN_SLOTS];
@@ -327,6 +350,7 @@ static const struct call calls[] = {
 	CALL(ADOPT, adopt, false),
 	CALL(TURN, turn, true),
 	CALL(FORMER, former, false),
+	CALL(ADD_SYMBOLS, add_symbols, true),
 };
 
 /* The call of that type, number and direction, whatever its struct's size is, or NULL. */

@@ -79,6 +79,9 @@ struct kbarman_capture {
 	u32 user;		/* number of the user who configured. Constant */
 	struct kbarman_half *half;	/* in which header and rings are; NULL: in Linux's memory. Constant */
 	u64 beacon;		/* what its beacons have in common: uapi/beacon.h. Constant */
+	u64 *symbols;		/* how many bytes they have, 0 until all are there, and these; NULL:
+				 * none. Set once, under the session's lock */
+	u64 symbols_bytes;	/* of that memory, whole pages. As above */
 	u64 watermark;		/* for poll(). Constant: as above */
 	void **rings;		/* [max_cores]: map_bytes - header_bytes long, or NULL. Each pointer
 				 * is set once, under the session's lock */

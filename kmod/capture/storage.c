@@ -174,6 +174,7 @@ static void capture_free(struct kref *ref)
 
 	for (cpu = 0; capture->rings && cpu < capture->layout.max_cores; cpu++)
 		kbarman_beacon_free(capture, capture->rings[cpu], layout_ring_bytes(&capture->layout));
+	kbarman_beacon_free(capture, capture->symbols, capture->symbols_bytes);
 	kbarman_collect_free(capture);
 	kbarman_rows_free(&capture->series);
 	kbarman_rows_free(&capture->charts);
@@ -196,22 +197,48 @@ void kbarman_capture_put(struct kbarman_capture *capture)
 		kref_put(&capture->ref, capture_free);
 }
 
+/* As kbarman_beacon_pages(), charged to the user, or an ERR_PTR. */
+static void *capture_add_part(struct kbarman_capture *capture, u64 part, u64 bytes, int node)
+{
+	const u64 charge = capture->half ? 0 : with_beacons(bytes);
+	int error = kbarman_capture_charge(capture, charge);
+	void *memory;
+
+	if (error)
+		return ERR_PTR(error);
+	memory = kbarman_beacon_pages(capture, part, bytes, node);
+	if (memory)
+		return memory;
+	kbarman_capture_refund(capture, charge);
+	return ERR_PTR(-ENOMEM);
+}
+
+int kbarman_capture_add_symbols(struct kbarman_capture *capture, u64 bytes, unsigned int rings)
+{
+	const u64 part = PAGE_ALIGN(sizeof(*capture->symbols) + bytes);
+	const u64 all = kbarman_layout_reserved(&capture->layout, rings) + with_beacons(part);
+	void *memory;
+
+	if (capture->half && all > kbarman_reserved_bytes())
+		return -ENOSPC;
+	memory = capture_add_part(capture, KBARMAN_BEACON_SYMBOLS, part, NUMA_NO_NODE);
+	if (IS_ERR(memory))
+		return PTR_ERR(memory);
+	capture->symbols = memory;
+	capture->symbols_bytes = part;
+	return 0;
+}
+
 int kbarman_capture_add_ring(struct kbarman_capture *capture, int cpu)
 {
-	const u64 bytes = layout_ring_bytes(&capture->layout), charge = capture->half ? 0 : with_beacons(bytes);
+	const u64 bytes = layout_ring_bytes(&capture->layout);
 	void *ring;
-	int error;
 
 	if (capture->rings[cpu])
 		return 0;
-	error = kbarman_capture_charge(capture, charge);
-	if (error)
-		return error;
-	ring = kbarman_beacon_pages(capture, KBARMAN_BEACON_RING(cpu), bytes, cpu_to_node(cpu));
-	if (!ring) {
-		kbarman_capture_refund(capture, charge);
-		return -ENOMEM;
-	}
+	ring = capture_add_part(capture, KBARMAN_BEACON_RING(cpu), bytes, cpu_to_node(cpu));
+	if (IS_ERR(ring))
+		return PTR_ERR(ring);
 	/*
 	 * Pairs with the acquire in kbarman_capture_at(): a page fault may read the pointer at
 	 * any time.

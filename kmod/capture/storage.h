@@ -40,6 +40,12 @@ void kbarman_capture_refund(struct kbarman_capture *capture, u64 bytes);
 int kbarman_capture_add_ring(struct kbarman_capture *capture, int cpu);
 
 /*
+ * Make room for @bytes of symbols beside the rings, of which there may be @rings. The capture has no symbols yet.
+ * 0, -ENOMEM, -EDQUOT, or -ENOSPC: its half has no room. Context: as kbarman_capture_add_ring().
+ */
+int kbarman_capture_add_symbols(struct kbarman_capture *capture, u64 bytes, unsigned int rings);
+
+/*
  * Bytes that readers have not given back, or may read, of the ring that has most; with @positions
  * those behind the position of the CPU. Context: any.
  */

@@ -60,6 +60,8 @@ int kbarman_session_stats(struct kbarman_session *session, u32 cpu, struct kbarm
 /* @row: NULL to try whether @file may add rows. */
 int kbarman_session_add_map(struct kbarman_session *session, struct file *file,
 			    const struct kbarman_map_row *row, const char *image);
+/* The capture, to be put, which has room for @bytes of symbols now; or an ERR_PTR. */
+struct kbarman_capture *kbarman_session_add_symbols(struct kbarman_session *session, struct file *file, u64 bytes);
 int kbarman_session_clock(struct kbarman_session *session, struct kbarman_clock *clock);
 /* What KBARMAN_SESSIONS tells @file of the session. */
 int kbarman_session_tell(struct kbarman_session *session, struct file *file,

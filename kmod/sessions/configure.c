@@ -179,10 +179,13 @@ static bool config_shrink(struct kbarman_configure *config, const struct kbarman
 	return true;
 }
 
-/* Sizes that are not @given are as large as fits into reserved memory, with half of it for the tables. */
+/*
+ * Sizes that are not @given are as large as fits into reserved memory, with half of it for the tables. Room is left for
+ * symbols, of which nobody has said yet whether they come.
+ */
 static void config_fit(struct kbarman_configure *config, const struct kbarman_configure *given, unsigned int rings)
 {
-	const u64 room = kbarman_reserved_bytes();
+	const u64 all = kbarman_reserved_bytes(), room = all - min_t(u64, all / 8, KBARMAN_SYMBOLS_MAX);
 	struct kbarman_layout layout;
 
 	do {

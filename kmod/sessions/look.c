@@ -2,6 +2,7 @@
 /* What is done with a session while it runs and after that. */
 #include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/nospec.h>
@@ -300,6 +301,26 @@ int kbarman_session_add_map(struct kbarman_session *session, struct file *file,
 					       image, row->image_length, 0);
 	mutex_unlock(&session->lock);
 	return error;
+}
+
+struct kbarman_capture *kbarman_session_add_symbols(struct kbarman_session *session, struct file *file, u64 bytes)
+{
+	struct kbarman_capture *capture;
+	int error = kbarman_session_lock_own(session, file);
+
+	if (error)
+		return ERR_PTR(error);
+	capture = session->capture;
+	if (!session->kernel_addresses)
+		error = -EPERM;
+	else if (capture->symbols)
+		error = -EEXIST;
+	else
+		error = kbarman_capture_add_symbols(capture, bytes, cpumask_weight(session->cpus));
+	if (!error)
+		kbarman_capture_get(capture);
+	mutex_unlock(&session->lock);
+	return error ? ERR_PTR(error) : capture;
 }
 
 /* What it has told is about what the session records, or has recorded last. */

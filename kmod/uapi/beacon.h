@@ -8,6 +8,7 @@
  * no symbols, and no other page. All words have the machine's word order, so the magic shows it.
  *
  * A beacon is there as long as its part is. A capture that was never recorded into has no magic in its header.
+ * Symbols (KBARMAN_ADD_SYMBOLS) are a part that no map has: a __u64, which is the number of their bytes, and these.
  */
 #ifndef _UAPI_KBARMAN_BEACON_H
 #define _UAPI_KBARMAN_BEACON_H
@@ -23,7 +24,7 @@ struct kbarman_beacon {
 	__u64 page_bytes;	/* of a frame */
 	__u64 header_bytes;	/* of the part that all CPUs share */
 	__u64 map_bytes;	/* of the map of a CPU: the header's, and those of its ring with the tail */
-	__u64 part;		/* 0: the header; N + 1: the ring of CPU N */
+	__u64 part;		/* 0: the header; N + 1: the ring of CPU N; ~0: the symbols */
 	__u64 first;		/* number of the page in its part whose frame is the first one here */
 	__u64 count;		/* frames here */
 	__u64 frames[];		/* the physical address of each page, divided by page_bytes */
@@ -31,6 +32,7 @@ struct kbarman_beacon {
 
 #define KBARMAN_BEACON_HEADER	0
 #define KBARMAN_BEACON_RING(cpu) ((__u64)(cpu) + 1)
+#define KBARMAN_BEACON_SYMBOLS	(~0ULL)
 
 /* Of the words from @word to @end, behind what has this @sum. It is no secret: it shows damage. */
 static inline __u64 kbarman_words_sum(__u64 sum, const __u64 *word, const __u64 *end)

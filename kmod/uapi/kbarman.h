@@ -647,7 +647,9 @@ struct kbarman_map_tail {
 							 * needs KBARMAN_SOURCE_SCHED */
 #define KBARMAN_CONFIGURE_RESERVED	(1U << 11)	/* record into memory that survives a reset; the
 							 * user is not charged for that. ring_bytes 0:
-							 * as much as fits */
+							 * as much as fits beside KBARMAN_ADD_SYMBOLS, for
+							 * which an eighth of a half is left, or as many
+							 * bytes as there may be */
 #define KBARMAN_CONFIGURE_ALL		0xefcU
 
 #define KBARMAN_TASKS_MIN		4		/* of max_tasks */
@@ -927,6 +929,30 @@ struct kbarman_add_maps {
 #define KBARMAN_ADD_MAPS_SIZE_VER0	24
 
 /*
+ * KBARMAN_ADD_SYMBOLS: keep the kernel's symbols beside the rings, for who reads these in the memory of a machine
+ * that does not run any more (beacon.h). The module does not look into them: those of `kbarman` are the lines of
+ * /proc/kallsyms that are code, by gzip. They stay as long as the capture, no map shows them, and the user is charged
+ * for them as for rings.
+ *
+ *	EEXIST	the configuration has symbols, or EFAULT was the answer: then it has none, and gets none
+ *	EINVAL	no bytes, or more than KBARMAN_SYMBOLS_MAX
+ *	ENOMEM	no memory
+ *	EDQUOT	as KBARMAN_CONFIGURE
+ *	ENOSPC	KBARMAN_CONFIGURE_RESERVED: the half has no room, beside the rings of all CPUs of the session
+ *	EPERM	also: the session's owner lacked CAP_SYSLOG when it opened the device
+ */
+#define KBARMAN_SYMBOLS_MAX		(16U << 20)
+
+struct kbarman_add_symbols {
+	__u32 size;
+	__u32 flags;			/* 0 */
+	__u64 bytes_ptr;
+	__u64 bytes;
+};
+
+#define KBARMAN_ADD_SYMBOLS_SIZE_VER0	24
+
+/*
  * KBARMAN_SESSIONS: the sessions that there are. The call fills at most `count` elements, the
  * newest session first, and sets `count` to the number of sessions, which may be more.
  *
@@ -1151,5 +1177,6 @@ struct kbarman_mark_series {
 #define KBARMAN_ADOPT		_IOW('k', 0xbd, struct kbarman_adopt)
 #define KBARMAN_TURN		_IOW('k', 0xbe, struct kbarman_turn)
 #define KBARMAN_FORMER		_IOWR('k', 0xbf, struct kbarman_former)
+#define KBARMAN_ADD_SYMBOLS	_IOW('k', 0xc0, struct kbarman_add_symbols)
 
 #endif /* _UAPI_KBARMAN_H */

@@ -231,6 +231,15 @@ static int do_add_maps(void)
 	return call(fd, KBARMAN_ADD_MAPS, &add);
 }
 
+static int do_add_symbols(void)
+{
+	static char bytes[65536];
+	struct kbarman_add_symbols add = {
+		.size = sizeof(add), .bytes_ptr = (uintptr_t)bytes, .bytes = sizeof(bytes) };
+
+	return call(fd, KBARMAN_ADD_SYMBOLS, &add);
+}
+
 static int do_map(void)
 {
 	const void *at = try_map(fd, &q, 0);
@@ -338,6 +347,7 @@ static const struct step steps[] = {
 	{ "stats", true, false, running, do_stats, close_device },
 	{ "clock", true, false, running, do_clock, close_device },
 	{ "add_maps", true, false, configured, do_add_maps, close_device },
+	{ "add_symbols", true, false, configured, do_add_symbols, close_device },
 	{ "mmap", true, true, configured, do_map, unmap },
 	{ "touch", true, false, mapped, do_touch, unmap },
 	{ "open_for_marks", true, false, nothing, do_open_for_marks, close_device },

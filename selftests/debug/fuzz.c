@@ -59,7 +59,7 @@ static size_t page;
 /* ---- what was accepted: ioctls by their numbers, marks by their types ---- */
 
 #define CALL(command)	(_IOC_NR(command) - _IOC_NR(KBARMAN_QUERY))
-#define MARK(type)	(CALL(KBARMAN_FORMER) + 1 + (type))
+#define MARK(type)	(CALL(KBARMAN_ADD_SYMBOLS) + 1 + (type))
 #define MAP		MARK(KBARMAN_MARK_COUNTER + 1)
 
 static const char *const kinds[] = {
@@ -78,6 +78,7 @@ static const char *const kinds[] = {
 	[CALL(KBARMAN_ADOPT)] = "adopt",
 	[CALL(KBARMAN_TURN)] = "turn",
 	[CALL(KBARMAN_FORMER)] = "former",
+	[CALL(KBARMAN_ADD_SYMBOLS)] = "add symbols",
 	[MARK(KBARMAN_MARK_STRING)] = "string",
 	[MARK(KBARMAN_MARK_BOOKMARK)] = "bookmark",
 	[MARK(KBARMAN_MARK_CHANNEL)] = "channel",
@@ -539,6 +540,7 @@ static int call_simple(int fd, unsigned int which, uint64_t bits)
 		struct kbarman_choose choose;
 		struct kbarman_adopt adopt;
 		struct kbarman_turn turn;
+		struct kbarman_add_symbols symbols;
 		uint8_t more[256];
 	} u = { .more = "" };
 	size_t size = 0;
@@ -584,6 +586,11 @@ static int call_simple(int fd, unsigned int which, uint64_t bits)
 	case 8:
 		command = KBARMAN_TURN, size = sizeof(u.turn);
 		u.turn.turn = take(&bits, 8) ? 1 + take(&bits, 2) : take(&bits, 64);
+		break;
+	case 9:
+		command = KBARMAN_ADD_SYMBOLS, size = sizeof(u.symbols);
+		u.symbols.bytes_ptr = (uintptr_t)edge;
+		u.symbols.bytes = take(&bits, 4) ? 1 + take(&bits, page) : interesting(&bits);
 		break;
 	}
 	/* a program with more fields, or less */
@@ -860,6 +867,9 @@ static void any_call(struct step s)
 		break;
 	case TURNS:
 		call_simple(files[i], 8, s.how);
+		break;
+	case 56:
+		call_simple(files[i], 9, s.how);
 		break;
 	default:
 		call_simple(files[i], kind % 7 ? 1 + kind % 7 : 0, s.how);

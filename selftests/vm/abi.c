@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Every call's good and bad arguments, and every error that kbarman.h names. */
+#include <linux/userfaultfd.h>
+#include <signal.h>
 #include <stddef.h>
 
 #include "kselftest_harness.h"
@@ -24,6 +26,7 @@ FIXTURE(call)
 		uint32_t size;
 		struct kbarman_configure configure;
 		struct kbarman_stats stats;
+		struct kbarman_add_symbols add_symbols;
 	};
 };
 
@@ -56,6 +59,8 @@ LENGTH(kbarman_map_row, 40);
 FIRST(MAP_ROW, 40);
 LENGTH(kbarman_add_maps, 24);
 FIRST(ADD_MAPS, 24);
+LENGTH(kbarman_add_symbols, 24);
+FIRST(ADD_SYMBOLS, 24);
 LENGTH(kbarman_session_info, 104);
 FIRST(SESSION_INFO, 104);
 LENGTH(kbarman_sessions, 40);
@@ -91,6 +96,8 @@ FIXTURE_VARIANT_ADD(call, stats) { KBARMAN_STATS, KBARMAN_STATS_SIZE_VER0, 0 };
 FIXTURE_VARIANT_ADD(call, clock) { KBARMAN_CLOCK, KBARMAN_CLOCK_SIZE_VER0, 0 };
 FIXTURE_VARIANT_ADD(call, add_maps) { KBARMAN_ADD_MAPS, KBARMAN_ADD_MAPS_SIZE_VER0,
 				      RESERVED(kbarman_add_maps) };
+FIXTURE_VARIANT_ADD(call, add_symbols) { KBARMAN_ADD_SYMBOLS, KBARMAN_ADD_SYMBOLS_SIZE_VER0,
+					 offsetof(struct kbarman_add_symbols, flags) };
 FIXTURE_VARIANT_ADD(call, sessions) { KBARMAN_SESSIONS, KBARMAN_SESSIONS_SIZE_VER0, 0 };
 FIXTURE_VARIANT_ADD(call, choose) { KBARMAN_CHOOSE, KBARMAN_CHOOSE_SIZE_VER0, 0 };
 
@@ -108,6 +115,8 @@ FIXTURE_SETUP(call)
 		self->configure.sources = SCHED;
 	if (variant->command == KBARMAN_STATS)
 		self->stats.cpu = KBARMAN_CPU_ALL;
+	if (variant->command == KBARMAN_ADD_SYMBOLS)
+		self->add_symbols.bytes_ptr = (uintptr_t)self->bytes, self->add_symbols.bytes = 1;
 }
 
 FIXTURE_TEARDOWN(call)
@@ -924,6 +933,7 @@ TEST_F(abi, calls_before_configure_are_refused)
 	struct kbarman_stats s = { .size = sizeof(s), .cpu = KBARMAN_CPU_ALL };
 	struct kbarman_clock k = { .size = sizeof(k) };
 	struct kbarman_add_maps m = { .size = sizeof(m) };
+	struct kbarman_add_symbols a = { .size = sizeof(a), .bytes_ptr = (uintptr_t)&a, .bytes = 1 };
 
 	EXPECT_EQ(-ENODATA, start(self->fd));
 	EXPECT_EQ(-ENODATA, stop(self->fd));
@@ -931,6 +941,7 @@ TEST_F(abi, calls_before_configure_are_refused)
 	EXPECT_EQ(-ENODATA, call(self->fd, KBARMAN_STATS, &s));
 	EXPECT_EQ(-ENODATA, call(self->fd, KBARMAN_CLOCK, &k));
 	EXPECT_EQ(-ENODATA, call(self->fd, KBARMAN_ADD_MAPS, &m));
+	EXPECT_EQ(-ENODATA, call(self->fd, KBARMAN_ADD_SYMBOLS, &a));
 }
 
 TEST_F(abi, start_refuses_flags)
@@ -1148,6 +1159,92 @@ TEST_F(abi, add_maps_says_how_many_went_in)
 	EXPECT_EQ(3, count);
 	EXPECT_EQ(3, stats(self->fd, KBARMAN_CPU_ALL).maps);
 	EXPECT_EQ(1, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_MAP]);
+}
+
+/* ---- symbols ---- */
+
+static uint64_t memory_in_use(int fd)
+{
+	struct kbarman_sessions s = { .size = sizeof(s) };
+
+	return call(fd, KBARMAN_SESSIONS, &s) ? 0 : s.memory;
+}
+
+TEST_F(abi, a_configuration_has_symbols_once_and_the_user_pays_for_them)
+{
+	static char bytes[KBARMAN_SYMBOLS_MAX + 1];
+	struct kbarman_add_symbols a = { .size = sizeof(a), .bytes_ptr = (uintptr_t)bytes };
+	uint64_t before;
+
+	ASSERT_EQ(0, configure(self->fd, plain));
+	before = memory_in_use(self->fd);
+	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_ADD_SYMBOLS, &a));
+	a.bytes = sizeof(bytes);
+	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_ADD_SYMBOLS, &a));
+	a.bytes = ~0ULL;
+	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_ADD_SYMBOLS, &a));
+	a.bytes = KBARMAN_SYMBOLS_MAX;
+	a.bytes_ptr = 16;
+	EXPECT_EQ(-EFAULT, call(self->fd, KBARMAN_ADD_SYMBOLS, &a));
+	a.bytes_ptr = (uintptr_t)bytes;
+	EXPECT_EQ(-EEXIST, call(self->fd, KBARMAN_ADD_SYMBOLS, &a));
+	ASSERT_EQ(0, configure(self->fd, plain));
+	EXPECT_EQ(before, memory_in_use(self->fd));
+	EXPECT_EQ(0, call(self->fd, KBARMAN_ADD_SYMBOLS, &a));
+	EXPECT_LE(before + KBARMAN_SYMBOLS_MAX, memory_in_use(self->fd));
+	EXPECT_EQ(-EEXIST, call(self->fd, KBARMAN_ADD_SYMBOLS, &a));
+	ASSERT_EQ(0, configure(self->fd, plain));
+	EXPECT_EQ(before, memory_in_use(self->fd));
+	ASSERT_EQ(0, start(self->fd));
+	EXPECT_EQ(0, call(self->fd, KBARMAN_ADD_SYMBOLS, &a));
+}
+
+/* Bytes that never come. */
+static void add_symbols_of_nothing(int fd)
+{
+	struct kbarman_add_symbols a = { .size = sizeof(a), .bytes = KBARMAN_SYMBOLS_MAX };
+	char *bytes = mmap(NULL, a.bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register all = { .range = { (uintptr_t)bytes, a.bytes }, .mode = UFFDIO_REGISTER_MODE_MISSING };
+	int faults = (int)syscall(SYS_userfaultfd, 0);
+
+	if (faults >= 0 && !ioctl(faults, UFFDIO_API, &api) && !ioctl(faults, UFFDIO_REGISTER, &all)) {
+		a.bytes_ptr = all.range.start;
+		call(fd, KBARMAN_ADD_SYMBOLS, &a);
+	}
+	_exit(1);
+}
+
+TEST_F(abi, symbols_that_are_slow_to_come_are_paid_for_and_hold_up_nobody)
+{
+	uint64_t before, while_slow = 0;
+	pid_t pid;
+	int i;
+
+	ASSERT_EQ(0, configure(self->fd, plain));
+	before = memory_in_use(self->fd);
+	pid = fork();
+	if (!pid)
+		add_symbols_of_nothing(self->fd);
+	for (i = 0; i < 1000 && while_slow < before + KBARMAN_SYMBOLS_MAX && !waitpid(pid, NULL, WNOHANG); i++) {
+		usleep(1000);
+		while_slow = memory_in_use(self->fd);
+	}
+	EXPECT_LE(before + KBARMAN_SYMBOLS_MAX, while_slow);
+	EXPECT_EQ(0, configure(self->fd, plain));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	EXPECT_EQ(before, memory_in_use(self->fd));
+}
+
+TEST_F(abi, others_add_no_symbols)
+{
+	struct kbarman_add_symbols a = { .size = sizeof(a), .bytes_ptr = (uintptr_t)&a, .bytes = 1 };
+	int other = device_open();
+
+	ASSERT_EQ(0, configure(self->fd, plain));
+	EXPECT_EQ(-EPERM, call(other, KBARMAN_ADD_SYMBOLS, &a));
+	close(other);
 }
 
 TEST_HARNESS_MAIN

@@ -290,6 +290,7 @@ TEST_F(permission, kernel_rows_are_refused_without_syslog)
 		.image_ptr = (uintptr_t)"kernel" };
 	struct kbarman_add_maps m = { .size = sizeof(m), .count = 1,
 				      .row_bytes = sizeof(row), .rows_ptr = (uintptr_t)&row };
+	struct kbarman_add_symbols a = { .size = sizeof(a), .bytes_ptr = (uintptr_t)&row, .bytes = 1 };
 	int fd;
 
 	keep_only(CAPABILITY(CAP_PERFMON));
@@ -298,6 +299,7 @@ TEST_F(permission, kernel_rows_are_refused_without_syslog)
 	ASSERT_EQ(0, configure(fd, (struct kbarman_configure) {
 		.sources = KBARMAN_SOURCE_SCHED }));
 	EXPECT_EQ(-EACCES, call(fd, KBARMAN_ADD_MAPS, &m));
+	EXPECT_EQ(-EPERM, call(fd, KBARMAN_ADD_SYMBOLS, &a));
 	row.task_id = 4711;
 	row.base_address = 0x400000;
 	m.count = 1;

@@ -159,6 +159,22 @@ TEST_F(reserved, the_user_is_not_charged_for_it)
 	EXPECT_GE(before.memory + MIB, s.memory);
 }
 
+TEST_F(reserved, there_is_room_for_symbols_beside_rings_that_take_what_they_can)
+{
+	static char bytes[KBARMAN_SYMBOLS_MAX];
+	struct kbarman_add_symbols a = { .size = sizeof(a), .bytes_ptr = (uintptr_t)bytes, .bytes = sizeof(bytes) };
+	struct kbarman_configure open = { .sources = KBARMAN_SOURCE_SCHED, .flags = KBARMAN_CONFIGURE_RESERVED };
+	struct kbarman_sessions before = { .size = sizeof(before) }, s = before;
+
+	ASSERT_EQ(0, configure(self->fd, open));
+	ASSERT_EQ(0, call(self->fd, KBARMAN_SESSIONS, &before));
+	EXPECT_EQ(-ENOSPC, call(self->fd, KBARMAN_ADD_SYMBOLS, &a));
+	a.bytes = HALF / 8 - 64 * KIB;
+	EXPECT_EQ(0, call(self->fd, KBARMAN_ADD_SYMBOLS, &a));
+	ASSERT_EQ(0, call(self->fd, KBARMAN_SESSIONS, &s));
+	EXPECT_EQ(before.memory, s.memory);
+}
+
 TEST_F(reserved, a_recording_of_this_boot_is_no_former_one)
 {
 	EXPECT_EQ(0, configure(self->fd, there()));
