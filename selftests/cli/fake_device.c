@@ -54,7 +54,7 @@
  *	FAKE_READS	appends to this file the path of each file that is opened for reading
  *	FAKE_MODULES	/proc/modules has one module: "same", whose use count is another one each
  *			time; "other", another module each time
- *	FAKE_FAIL	CALL:ERRNO, for configure, start, stop, consume, add_maps, former
+ *	FAKE_FAIL	CALL:ERRNO, for configure, start, stop, consume, add_maps, add_symbols, former
  *	FAKE_BAD	... and the offset of the field that configure refuses (0)
  */
 #include <dlfcn.h>
@@ -1067,6 +1067,20 @@ static int sessions(struct kbarman_sessions *s)
 	return 0;
 }
 
+static int add_symbols(const struct kbarman_add_symbols *a)
+{
+	const char *path = getenv("FAKE_SYMBOLS");
+	FILE *file = path ? fopen(path, "w") : NULL;
+
+	if (fails("add_symbols"))
+		return -1;
+	if (file) {
+		fwrite((const void *)(uintptr_t)a->bytes_ptr, 1, a->bytes, file);
+		fclose(file);
+	}
+	return 0;
+}
+
 static int former(struct kbarman_former *f)
 {
 	struct kbarman_stamp stamp = { 0 };
@@ -1129,6 +1143,8 @@ static int fake_ioctl(unsigned long request, void *argument)
 		return 0;
 	case KBARMAN_ADD_MAPS:
 		return add_maps(argument);
+	case KBARMAN_ADD_SYMBOLS:
+		return add_symbols(argument);
 	case KBARMAN_MARK_SERIES:
 		return mark_series(argument);
 	case KBARMAN_SESSIONS:

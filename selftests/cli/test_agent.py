@@ -431,14 +431,20 @@ def records_that_are_lost_are_trouble_until_none_are(tmp):
         running.child.send_signal(signal.SIGTERM)
 
 
-# A disk that does not answer while there is a file.
+# A disk that does not answer while there is a file, of files with a name.
 STUCK = """
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 int fsync(int fd)
 {
-	while (!access(getenv("STUCK"), F_OK))
-		usleep(10000);
+	char link[32], path[4096] = "";
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (readlink(link, path, sizeof(path) - 1) > 0 && strstr(path, getenv("STUCK_NAME")))
+		while (!access(getenv("STUCK"), F_OK))
+			usleep(10000);
 	return fdatasync(fd);
 }
 """
@@ -450,7 +456,7 @@ def a_disk_that_does_not_answer_is_trouble_until_it_does(tmp):
         pass
     stuck = preload.build(tmp, "stuck", STUCK)
     configure(tmp, session="file_time = 1s\nbuffer = 1M")
-    with Running(tmp, env=fake(LD_PRELOAD=f"{test_record.FAKE}:{stuck}", STUCK=hold)):
+    with Running(tmp, env=fake(LD_PRELOAD=f"{test_record.FAKE}:{stuck}", STUCK=hold, STUCK_NAME="")):
         until(lambda: "does not answer" in state_of(tmp)["folder.trouble"], "it is not seen")
         assert state_of(tmp)["health"] == "trouble" and not captures(tmp)
         os.remove(hold)

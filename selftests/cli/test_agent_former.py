@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What was recorded before this boot, in the folder of kbarmand: fake_device.c's memory that survived a reset."""
+import gzip
 import os
 import shutil
 import stat
@@ -17,15 +18,15 @@ import test_record
 from test_agent import STUCK, Running, captures, configure, facts, state_of, until
 from test_previous import former, two
 from test_record import fake, main
-from test_recover_memory import PAGE, maps_of, merged
+from test_recover_memory import KALLSYMS, PAGE, content, maps_of, merged
 
 
 def running(tmp, *formers, **settings):
     return Running(tmp, env=fake(FAKE_FORMER=":".join(formers), **settings))
 
 
-def of(tmp, session):
-    return [path for path in captures(tmp) if os.path.basename(path).startswith(session + "-")]
+def of(tmp, session, suffix=".cap"):
+    return [path for path in captures(tmp, suffix) if os.path.basename(path).startswith(session + "-")]
 
 
 def until_released(*formers):
@@ -49,14 +50,24 @@ def each_recording_is_a_capture_of_the_folder_and_its_memory_is_free(tmp):
     assert agent.said.count("session before_boot: what was recorded before this boot is written") == 2, agent.said
 
 
+def the_kernels_symbols_have_the_name_of_the_capture(tmp):
+    _, path = former(tmp, "half", maps_of(1), symbols=KALLSYMS)
+    configure(tmp)
+    with running(tmp, path):
+        until_released(path)
+    capture, = of(tmp, "before_boot")
+    assert content("", capture + ".kallsyms") == KALLSYMS and not captures(tmp, ".part.kallsyms")
+
+
 def a_session_takes_memory_when_what_was_there_is_written(tmp):
     """Else it takes a half that has a recording."""
     _, formers = two(tmp)
     configure(tmp, session="reserved = yes")
-    with running(tmp, *formers) as agent:
+    with running(tmp, *formers, FAKE_SYMBOLS=os.path.join(tmp, "kept")) as agent:
         until_released(*formers)
         until(lambda: of(tmp, "all"), "the session does not begin")
-    assert agent.status == 0, agent.said
+    assert agent.status == 0 and "kernel symbols" not in agent.said, agent.said
+    assert b" T _stext\n" in gzip.decompress(content(tmp, "kept"))
     assert sorted(facts(path)["end"] for path in of(tmp, "before_boot")) == ["panic", "reboot"], agent.said
 
 
@@ -88,6 +99,22 @@ def another_recording_of_the_same_time_is_another_one(tmp):
     assert len(of(tmp, "before_boot")) == 2, captures(tmp)
 
 
+def released_when_synced(tmp, name):
+    """Files that have @name in theirs."""
+    _, path = former(tmp, "half", maps_of(1), symbols=KALLSYMS)
+    hold = os.path.join(tmp, "hold")
+    with open(hold, "wb"):
+        pass
+    stuck = preload.build(tmp, "stuck", STUCK)
+    configure(tmp)
+    with running(tmp, path, LD_PRELOAD=f"{test_record.FAKE}:{stuck}", STUCK=hold, STUCK_NAME=name) as agent:
+        until(lambda: of(tmp, "before_boot", ".part"), "it does not begin")
+        time.sleep(1)
+        assert os.path.exists(path) and not of(tmp, "before_boot"), (captures(tmp), agent.text())
+        os.remove(hold)
+        until_released(path)
+
+
 def a_full_disk_keeps_the_memory_for_the_next_start(tmp):
     _, path = former(tmp, "half", maps_of(1))
     caps = os.path.join(tmp, "caps")
@@ -112,18 +139,11 @@ def a_full_disk_keeps_the_memory_for_the_next_start(tmp):
 
 
 def memory_is_kept_until_the_disk_has_the_capture(tmp):
-    _, path = former(tmp, "half", maps_of(1))
-    hold = os.path.join(tmp, "hold")
-    with open(hold, "wb"):
-        pass
-    stuck = preload.build(tmp, "stuck", STUCK)
-    configure(tmp)
-    with running(tmp, path, LD_PRELOAD=f"{test_record.FAKE}:{stuck}", STUCK=hold) as agent:
-        until(lambda: "ended with a panic" in agent.text(), "it does not begin")
-        time.sleep(1)
-        assert os.path.exists(path) and not of(tmp, "before_boot"), captures(tmp)
-        os.remove(hold)
-        until_released(path)
+    released_when_synced(tmp, "")
+
+
+def memory_is_kept_until_the_disk_has_the_symbols(tmp):
+    released_when_synced(tmp, ".kallsyms")
 
 
 def damaged_memory_is_told_and_stays_and_the_agent_records(tmp):

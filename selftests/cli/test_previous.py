@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """`kbarman recover --previous`: recordings in memory that survived a reset, on fake_device.c."""
+import gzip
 import json
 import os
 import stat
@@ -13,17 +14,19 @@ sys.path.insert(0, HERE)
 import tap
 from examples import BLACKBOX, TREE, examples
 from test_record import fake, main
-from test_recover_memory import BASE, Memory, PAGE, content, facts, maps_of, merged, stamp
+from test_recover_memory import BASE, KALLSYMS, Memory, PAGE, content, facts, maps_of, merged, stamp
 
 PANIC = "previous-20261129T061500Z.cap"
 REBOOT = "previous-20261129T061640Z.cap"
 
 
-def former(tmp, name, maps, seed=7, **end):
+def former(tmp, name, maps, seed=7, symbols=None, **end):
     """The memory of a recording: its stamp, and pages behind that. Returns it and its path."""
     memory = Memory(40, seed)
     memory.free = sorted(memory.free, reverse=True)[:-1]
     memory.add(maps)
+    if symbols:
+        memory.add_symbols(gzip.compress(symbols))
     memory.pages = memory.pages[:memory.free[-1]]
     memory.pages[0] = stamp(memory.capture, **{"size": len(memory.pages) * PAGE, **end})
     memory.save(os.path.join(tmp, name))
@@ -53,6 +56,21 @@ def each_recording_has_a_capture_that_says_when_it_began_and_how_it_ended(tmp):
         assert script == tap.run("script", "merged", cwd=tmp).stdout and len(script.splitlines()) > 900
         assert stat.S_IMODE(os.stat(os.path.join(tmp, "got")).st_mode) == 0o640
     assert os.path.exists(formers[0]) and os.path.exists(formers[1])
+
+
+def the_kernels_symbols_are_beside_it(tmp):
+    _, path = former(tmp, "half", maps_of(1), symbols=KALLSYMS)
+    done = previous(tmp, "--release", formers=[path])
+    assert done.returncode == 0 and content(tmp, PANIC + ".kallsyms") == KALLSYMS, done
+    assert "in panic < sysrq_handle_crash" in tap.run("report", PANIC, cwd=tmp).stdout
+
+
+def memory_stays_if_they_cant_be_written(tmp):
+    _, path = former(tmp, "half", maps_of(1), symbols=KALLSYMS)
+    os.mkdir(os.path.join(tmp, PANIC + ".kallsyms"))
+    done = previous(tmp, "--release", formers=[path])
+    assert done.returncode == 2 and f"can't write {PANIC}.kallsyms" in done.stderr and os.path.exists(path), done
+    assert facts(tmp, PANIC)[b"end"] == b"panic"
 
 
 def one_of_two_is_chosen_by_its_number(tmp):

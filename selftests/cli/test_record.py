@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """`kbarman record` from its first to its last byte, on a device that is not there:
 fake_device.c, preloaded. What only a kernel can tell is tested in a VM."""
+import gzip
 import json
 import os
 import re
@@ -136,6 +137,22 @@ def kernel_text_is_mapped(tmp):
     assert os.path.getsize(os.path.join(tmp, "kbarman.cap")) < 100000
     with open(os.path.join(tmp, "kbarman.cap.kallsyms"), encoding="utf-8") as side:
         assert " _stext\n" in side.read()
+
+
+def symbols_are_kept_for_after_a_crash_if_that_is_asked_for(tmp):
+    kept = os.path.join(tmp, "kept")
+    for options in ["--keep-symbols"], ["--keep-symbols", "-F", "0", "--mode", "overwrite"], []:
+        done = record(tmp, *options, "true", env=fake(FAKE_SYMBOLS=kept))
+        assert done.returncode == 0 and os.path.exists(kept) == bool(options), (options, done)
+        if options:
+            with gzip.open(kept, "rt", encoding="ascii") as file:
+                lines = file.read().splitlines()
+            assert "_stext" in lines[0] or len(lines) > 1000, lines[:9]
+            assert all(re.fullmatch(r"(?!0* )[0-9a-f]+ [tTwW] .*", line) for line in lines), lines[:9]
+            os.remove(kept)
+    for error, says in (28, "make these smaller"), (1, "CAP_SYSLOG"), (17, "already"), (25, "load the module"):
+        done = record(tmp, "--keep-symbols", "true", env=fake(FAKE_FAIL=f"add_symbols:{error}"))
+        assert done.returncode == 0 and re.search(f"missing after a crash: .*{says}", done.stderr), (error, done)
 
 
 def spans_agree(tmp, *args, **settings):

@@ -3,6 +3,7 @@
 """`kbarman recover` of memory: captures whose pages are anywhere, with beacons that say where.
 
 KBARMAN_SEED is the chance's seed."""
+import gzip
 import json
 import os
 import random
@@ -22,6 +23,8 @@ STAMP = 0x5354414d50303031
 BASE = 0x40000000
 RUNNING = 2
 SWITCH = 3
+SYMBOLS = (1 << 64) - 1
+KALLSYMS = b"ffffffff81000000 T panic\nffffffff81000018 t sysrq_handle_crash\nffffffffc0000000 t probe\t[kbarman]\n"
 
 
 def total_of(words, magic):
@@ -69,13 +72,20 @@ class Memory:
 
     def add(self, maps, order="<", header_bytes=PAGE):
         """The @maps of the CPUs of a session, whose first @header_bytes are the same."""
-        capture = self.capture = self.random.getrandbits(64)
+        self.capture = self.random.getrandbits(64)
         rings = [its[header_bytes:] for its in maps]
         for part, data in enumerate([maps[0][:header_bytes], *rings]):
-            frames = [self.put(data[at:at + PAGE]) for at in range(0, len(data), PAGE)]
-            for first in range(0, len(frames), 3):
-                self.beacons.append(self.put(beacon(order, capture, header_bytes, len(maps[0]), part, first,
-                                                    frames[first:first + 3])) - BASE // PAGE)
+            self.add_part(part, data, order, header_bytes, len(maps[0]))
+
+    def add_part(self, part, data, order="<", header_bytes=PAGE, map_bytes=6 * PAGE):
+        frames = [self.put(data[at:at + PAGE]) for at in range(0, len(data), PAGE)]
+        for first in range(0, len(frames), 3):
+            self.beacons.append(self.put(beacon(order, self.capture, header_bytes, map_bytes, part, first,
+                                                frames[first:first + 3])) - BASE // PAGE)
+
+    def add_symbols(self, packed, order="<", size=None):
+        """Beside the rings of the last session."""
+        self.add_part(SYMBOLS, struct.pack(f"{order}Q", len(packed) if size is None else size) + packed, order)
 
     def put_stamp(self, *args, **end):
         at = self.free.pop()
@@ -211,6 +221,64 @@ def an_end_that_linux_did_not_finish_to_tell_is_told_as_far_as_it_is(tmp):
         assert (b"end_cpu" in facts(tmp)) == (end["end"] == 1), facts(tmp)
 
 
+def the_kernels_symbols_are_beside_the_capture(tmp):
+    for order in "<", ">":
+        memory, maps = Memory(), maps_of(5, order=order)
+        memory.add(maps, order)
+        memory.add_symbols(gzip.compress(KALLSYMS), order)
+        memory.put_stamp(order)
+        done = recover(tmp, memory, "-o", "out.cap")
+        assert done.returncode == 0 and content(tmp, "out.cap.kallsyms") == KALLSYMS, done
+        assert "\n#            in panic < sysrq_handle_crash\n" in tap.run("report", "out.cap", cwd=tmp).stdout
+        done = recover(tmp, memory)
+        assert done.returncode == 0 and content(tmp, "raw.5.cap.kallsyms") == KALLSYMS, done
+        os.remove(os.path.join(tmp, "raw.5.cap"))
+    memory.save(os.path.join(tmp, "raw"))
+    with open(os.path.join(tmp, "piped"), "wb") as pipe:
+        done = tap.run("recover", "-q", "--base", hex(BASE), "-o", "-", "raw", cwd=tmp, capture_output=False, stdout=pipe)
+    assert done.returncode == 0 and not os.path.exists(os.path.join(tmp, "-.kallsyms")), done
+    done = recover(tmp, memory, "-o", "/dev/null")
+    assert done.returncode == 0 and not os.path.exists("/dev/null.kallsyms"), done
+
+
+def without_symbols_there_are_none_beside_it(tmp):
+    for symbols in None, b"":       # a crash before all of them were there
+        memory = Memory()
+        memory.add(maps_of(5))
+        if symbols is not None:
+            memory.add_symbols(symbols)
+        with open(os.path.join(tmp, "out.cap.kallsyms"), "wb"):
+            pass                    # of a former capture
+        done = recover(tmp, memory, "-o", "out.cap")
+        assert done.returncode == 0 and "symbols" not in done.stderr, done
+        assert not os.path.exists(os.path.join(tmp, "out.cap.kallsyms"))
+
+
+def symbols_that_are_damaged_are_told_and_cost_nothing_else(tmp):
+    packed = gzip.compress(random.Random(SEED).randbytes(3 * PAGE))
+    broken = bytearray(packed)
+    broken[2 * PAGE] ^= 1
+    bomb = gzip.compress(bytes((64 << 20) + 1))
+    for its, size, says in (broken, None, "damaged"), (packed[:-9], None, "damaged"), (b"x" * 99, None, "damaged"), \
+            (bomb, None, "more than 64 MiB"), (packed, len(packed) + PAGE, "lacks pages"), \
+            (packed, (16 << 20) + 1, "how many"), (packed, (1 << 64) - 1, "how many"):
+        memory, maps = Memory(), maps_of(5)
+        memory.add(maps)
+        memory.add_symbols(its, size=size)
+        done = recover(tmp, memory, "-o", "out.cap")
+        assert done.returncode == 1 and "symbols are left out: " in done.stderr and says in done.stderr, (size, done)
+        assert content(tmp, "out.cap") == merged(tmp, maps), (size, says)
+        assert not os.path.exists(os.path.join(tmp, "out.cap.kallsyms"))
+
+
+def symbols_alone_are_no_capture(tmp):
+    memory = Memory()
+    memory.capture = 7
+    memory.add_symbols(gzip.compress(KALLSYMS))
+    done = recover(tmp, memory)
+    assert done.returncode == 2 and "has no capture" in done.stderr, done
+
+
 def with_damaged_stamps(tmp, wrong, places):
     """What recover says of stamps with these @wrong fields, and with a bit wrong in each byte of @places."""
     for fields, at in [(fields, None) for fields in wrong] + [({}, at) for at in places]:
@@ -305,6 +373,7 @@ def what_beacons_say_of_memory_may_be_anything(tmp):
     for _ in range(60):
         memory, maps = Memory(), maps_of(3)
         memory.add(maps)
+        memory.add_symbols(gzip.compress(KALLSYMS) + bytes(3 * PAGE))
         for number in chance.sample(memory.beacons, 3):
             words = list(struct.unpack("<9Q", memory.pages[number][:72]))
             frames = list(struct.unpack("<3Q", memory.pages[number][72:96]))[:words[8]]

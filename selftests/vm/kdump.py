@@ -103,7 +103,7 @@ def said(verb, tmp):
     """Of the capture, with the names that the machine's files have. What was under /tmp had its path from there."""
     capture = os.path.join(crashed(), "direct.cap")
     shutil.copy(os.path.join(GUEST, "truth-static"), os.path.join(tmp, "last_work"))
-    done = tap.run(verb, "--kallsyms", os.path.join(PLACE, "kallsyms"), "--symfs", tmp, capture)
+    done = tap.run(verb, "--symfs", tmp, capture)
     assert done.returncode == 0, done
     return done.stdout
 
@@ -113,6 +113,11 @@ def the_crash_kernel_recovers_tasks_and_the_names_of_what_they_ran(tmp):
     for thread in "burner-0", "burner-1":
         assert re.search(rf" {thread} +last_work +\[\.\] truth_", text), text
     assert "waits" in text and "sleeper" in text, text
+
+
+def functions_of_linux_have_the_names_that_were_kept_in_memory(tmp):
+    text = said("report", tmp)
+    assert re.search(r" \[kernel.kallsyms\] +\[k\] [a-z_]\w+", text), text
 
 
 def the_last_stacks_are_recovered(tmp):

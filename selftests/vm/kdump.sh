@@ -15,8 +15,7 @@ crash() {
 	kexec -p vmlinuz --initrd=initrd --append="$(cat append)"
 	insmod ../kbarman.ko
 	cd /tmp
-	cat /proc/kallsyms >/host/kdump/kallsyms
-	kbarman flight start -g -m 256K
+	kbarman flight start -g -m 256K --keep-symbols
 	cp /host/truth-static last_work
 	./last_work -t 2 -s 3 -p 1000
 	./last_work -t 2 -s 600 -p 1000 &

@@ -11,6 +11,7 @@ the module's others: all as kbarman-blackbox(7) has them. With the ROOT debian, 
 import functools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -101,6 +102,15 @@ def the_last_second_tells_who_ran_when_it_crashed(tmp):
     assert len(runs) == len(set(runs)) > 0 and end["chain"], (runs, end)
     assert [row["tid"] for row in last if row["state"] == "runs" and row["cpu"] == end["cpu"]] == [end["tid"]], (last, end)
     assert any(row["state"] == "waits" and row.get("call") in ("nanosleep", "clock_nanosleep") for row in last), last
+
+
+def it_names_the_functions_of_linux_in_which_that_was(tmp):
+    """Of that boot, out of the memory: the next one has others."""
+    capture, _ = capture_of(tmp, "crash", 0)
+    done = tap.run("report", capture)
+    assert re.search(r"^# +in .*panic.* < .*sysrq_handle_crash < ", done.stdout, re.M), done
+    os.remove(capture + ".kallsyms")
+    assert "sysrq_handle_crash" not in tap.run("report", capture).stdout
 
 
 def a_restart_is_no_crash_and_both_recordings_are_kept(tmp):

@@ -24,7 +24,8 @@ case $boot in
 	./reserved >"$out/reserved.tap" 2>&1
 	# shellcheck disable=SC2086 # words
 	insmod ./kbarman.ko memory="$MEMORY" $parameters || exit 1
-	./survivor record >"$out/said" 2>&1 || exit 1
+	grep ' [tTwW] ' /proc/kallsyms | gzip >/tmp/symbols
+	./survivor record /tmp/symbols >"$out/said" 2>&1 || exit 1
 	sleep 600 &
 	until grep -q '^State:.S' /proc/$!/status; do :; done
 	left

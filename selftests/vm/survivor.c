@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Usage: survivor record | work | save DIRECTORY | refused | release NUMBER
+ * Usage: survivor record [SYMBOLS] | work | save DIRECTORY | refused | release NUMBER
  *
  * For reserved.py and panics.py, in a VM whose memory survives its resets. The module is loaded.
  *
  * record	the session that began with the module, or one of root's, has work, by a task `last_work`; ends when its records
- *		are of that
+ *		are of that. With SYMBOLS, a file, it has these beside its rings, and its work owns it
  * work		has work as hackbench has it, on all CPUs
  * save		each recording of a former boot: DIRECTORY/NUMBER, and a line with its address, size and end
  * refused	who may not have them gets none: number 0 began with the module, and number 1 is root's
@@ -24,7 +24,21 @@ static struct kbarman_former former_of(int fd, uint32_t number, uint32_t flags, 
 	return f;
 }
 
-static void record(int fd)
+static void keep_symbols(int fd, const char *path)
+{
+	static char bytes[4 * MIB];
+	struct kbarman_add_symbols a = { .size = sizeof(a), .bytes_ptr = (uintptr_t)bytes };
+	struct kbarman_adopt adopt = { .size = sizeof(adopt) };
+	FILE *file = fopen(path, "r");
+
+	a.bytes = file ? fread(bytes, 1, sizeof(bytes), file) : 0;
+	if (!(query(fd).state & KBARMAN_STATE_MINE) && call(fd, KBARMAN_ADOPT, &adopt))
+		lost("the session can't be adopted");
+	if (call(fd, KBARMAN_ADD_SYMBOLS, &a))
+		lost("%llu bytes of symbols are refused", (long long)a.bytes);
+}
+
+static void record(int fd, const char *symbols)
 {
 	const struct kbarman_configure config = {
 		.mode = KBARMAN_MODE_OVERWRITE, .sources = KBARMAN_SOURCE_SCHED, .flags = KBARMAN_CONFIGURE_RESERVED,
@@ -33,6 +47,8 @@ static void record(int fd)
 
 	if (!(query(fd).state & KBARMAN_STATE_RUNNING) && (configure(fd, config) || start(fd)))
 		lost("nothing is recorded");
+	if (symbols)
+		keep_symbols(fd, symbols);
 	if (!fork()) {
 		prctl(PR_SET_NAME, "last_work");
 		prctl(PR_SET_PDEATHSIG, 0);
@@ -138,7 +154,7 @@ int main(int argc, char **argv)
 	int fd = device_open();
 
 	if (!strcmp(what, "record"))
-		record(fd);
+		record(fd, argc > 2 ? argv[2] : NULL);
 	else if (!strcmp(what, "work"))
 		work();
 	else if (!strcmp(what, "save") && argc > 2)

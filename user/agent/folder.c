@@ -21,6 +21,7 @@
 
 #define PART		".part"
 #define WHOLE		".cap"
+#define SYMBOLS		".kallsyms"	/* behind the name of a capture: the kernel's, of a crash */
 #define LOCK		".lock"		/* has the number of the next file */
 #define LAST		".last-"	/* a session follows */
 #define TIME_SHAPE	"00000000T000000Z"
@@ -99,6 +100,13 @@ char *agent_folder_last(const struct agent_folder *folder, const char *session, 
 
 /* ---- what is there ---- */
 
+/* The name of the symbols beside the capture @name. */
+static const char *symbols_of(const char *name, char symbols[NAME_MAX + sizeof(SYMBOLS)])
+{
+	snprintf(symbols, NAME_MAX + sizeof(SYMBOLS), "%s" SYMBOLS, name);
+	return symbols;
+}
+
 static int by_number(const void *left, const void *right)
 {
 	const struct agent_file *a = left, *b = right;
@@ -112,6 +120,7 @@ int agent_folder_list(struct agent_folder *folder, struct agent_file **files)
 	size_t nr = 0, max = 0;
 	struct dirent *entry;
 	struct stat of_folder;
+	char symbols[NAME_MAX + sizeof(SYMBOLS)];
 	uid_t owner;
 	int fd = openat(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -139,6 +148,8 @@ int agent_folder_list(struct agent_folder *folder, struct agent_file **files)
 			continue;
 		list[nr].bytes = (uint64_t)st.st_blocks * BLOCK_BYTES;
 		list[nr].changed_ns = st.st_mtim.tv_sec * KB_NS_PER_S + st.st_mtim.tv_nsec;
+		if (!fstatat(folder->fd, symbols_of(entry->d_name, symbols), &st, AT_SYMLINK_NOFOLLOW))
+			list[nr].bytes += (uint64_t)st.st_blocks * BLOCK_BYTES;
 		nr++;
 	}
 	closedir(dir);
@@ -223,6 +234,7 @@ static void keep_bound(struct agent_folder *folder)
 {
 	struct agent_folder_counts removed = { 0 };
 	uint64_t total = 0, kept = 0, excess;
+	char symbols[NAME_MAX + sizeof(SYMBOLS)];
 	struct agent_file *files;
 	int nr = agent_folder_list(folder, &files), oldest;
 
@@ -237,6 +249,7 @@ static void keep_bound(struct agent_folder *folder)
 		files[oldest].part = true;	/* no file to be removed any more */
 		if (unlinkat(folder->fd, files[oldest].name, 0))
 			continue;
+		unlinkat(folder->fd, symbols_of(files[oldest].name, symbols), 0);
 		total -= files[oldest].bytes;
 		kept--;
 		removed.removed++;
@@ -275,12 +288,13 @@ static void link_last(struct agent_folder *folder, const char *name)
 /* Returns the bytes of the file, which has its name now; 0 after a message, which is kept in @why. */
 static uint64_t give_name(struct agent_folder *folder, const struct job *job, char why[256])
 {
-	char name[NAME_MAX + 1];
+	char name[NAME_MAX + 1], from[NAME_MAX + sizeof(SYMBOLS)], to[sizeof(from)];
 	size_t stem = (size_t)(suffix_of(job->name) - job->name);
 	struct stat st = { 0 };
 
 	snprintf(name, sizeof(name), "%.*s%s", (int)stem, job->name, WHOLE);
-	if (fsync(job->fd) || fstat(job->fd, &st) ||
+	if ((renameat(folder->fd, symbols_of(job->name, from), folder->fd, symbols_of(name, to)) && errno != ENOENT) ||
+	    fsync(job->fd) || fstat(job->fd, &st) ||
 	    renameat(folder->fd, job->name, folder->fd, name)) {
 		snprintf(why, 256, "%.99s is lost: %.99s", job->name, strerror(errno));
 		agent_say(AGENT_ERROR, "%s/%s", folder->path, why);
@@ -471,8 +485,11 @@ void agent_folder_fail(struct agent_folder *folder)
 
 void agent_folder_remove(struct agent_folder *folder, const char *name)
 {
+	char symbols[NAME_MAX + sizeof(SYMBOLS)];
+
 	if (unlinkat(folder->fd, name, 0))
 		agent_say(AGENT_WARNING, "%s/%s: %s", folder->path, name, strerror(errno));
+	unlinkat(folder->fd, symbols_of(name, symbols), 0);
 }
 
 void agent_folder_drain(struct agent_folder *folder)

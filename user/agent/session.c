@@ -132,14 +132,26 @@ void agent_session_add_kernel(struct agent_session *session)
 	kb_kernel_maps_free(&maps);
 }
 
+/* For the capture that is made after a crash. */
+static void keep_symbols(const struct agent_session *session)
+{
+	struct kb_error err;
+
+	if (session->wanted.reserved && kb_kernel_symbols_keep(session->device, NULL, &err))
+		agent_say(AGENT_WARNING, "session %s: kernel symbols will be missing after a crash: %s",
+			  session->wanted.name, kb_error_text(&err));
+}
+
 static int start(struct agent_session *session, struct kb_error *err)
 {
 	int ret = kb_device_open(&session->device, err) ?:
 		  configure(session, err) ?:
 		  kb_device_start(session->device, err);
 
-	if (!ret)
+	if (!ret) {
 		agent_session_add_kernel(session);
+		keep_symbols(session);
+	}
 	return ret;
 }
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analysis/facts/end.h"
@@ -88,26 +89,72 @@ static int say_what_is_missing(const struct kb_dumped *dumped)
 	return CLI_DAMAGED;
 }
 
+/* Whether something can be beside it. */
+static bool is_file(const char *output)
+{
+	struct stat st;
+
+	return strcmp(output, "-") && (stat(output, &st) || S_ISREG(st.st_mode));
+}
+
+/*
+ * Writes the kernel's symbols for beside @capture, which is good without them. They are on the disk before the capture
+ * is there: it may have the memory freed. Returns an exit status; CLI_IMPOSSIBLE: the memory has what could not be
+ * written.
+ */
+static int write_symbols(struct cli_output *out, const struct kb_dumped *dumped, const char *capture)
+{
+	struct kb_error err;
+	uint8_t *text;
+	char *path;
+	size_t size;
+	int status;
+
+	if (kb_dumped_symbols(dumped, &text, &size, &err)) {
+		cli_warn("session %" PRIu64 ": the kernel's symbols are left out: %s", dumped->session,
+			 kb_error_text(&err));
+		return CLI_DAMAGED;
+	}
+	if (!text)
+		return CLI_OK;
+	side_remove(capture, SIDE_KALLSYMS);
+	if (asprintf(&path, "%s" SIDE_KALLSYMS, capture) < 0)
+		path = NULL;
+	status = path ? cli_output_open_private(out, path) : cli_fail("out of memory");
+	if (!status && (fwrite(text, 1, size, out->stream) != size || fflush(out->stream) || fsync(out->fd))) {
+		status = cli_fail("can't write %s: %s", path, strerror(errno));
+		cli_output_abandon(out);
+	}
+	free(path);
+	free(text);
+	return status;
+}
+
 static int recover_capture(struct kb_dumped *dumped, const char *output)
 {
+	int status = CLI_IMPOSSIBLE, missing = CLI_OK;
+	struct cli_output symbols = { 0 };
 	struct kb_end_facts facts = { 0 };
 	uint64_t records = 0;
 	struct maps maps;
-	int status = CLI_IMPOSSIBLE;
 
 	if (dumped->stamp || nr_running(dumped))
 		kb_end_facts(&facts, dumped->stamp);
-	if (open_maps(&maps, dumped))
+	if (open_maps(&maps, dumped)) {
+		if (is_file(output))
+			missing = write_symbols(&symbols, dumped, output);
 		status = merged_write(maps.captures, maps.count, facts.facts, output, &records);
+	}
 	if (!status) {
-		int missing = say_what_is_missing(dumped);
-
+		status = say_what_is_missing(dumped);
 		if (strcmp(output, "-"))
 			sides_remove(output);
+		missing = cli_output_commit(&symbols) ? CLI_IMPOSSIBLE : missing;
 		cli_wrote(output, records);
-		status = merged_complain(maps.captures, maps.count);
-		status = status ? status : missing;
+		status = merged_complain(maps.captures, maps.count) ? CLI_DAMAGED : status;
+		status = missing > status ? missing : status;
 	}
+	cli_output_abandon(&symbols);
 	close_maps(&maps);
 	return status;
 }

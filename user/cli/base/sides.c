@@ -14,7 +14,7 @@
 #include "sym/files/regular.h"
 #include "sym/symbolizer/bundle.h"
 
-static const char *const suffixes[] = { ".kallsyms", KB_BUNDLE_SUFFIX, ANNOTATE_SIDE_SUFFIX };
+static const char *const suffixes[] = { SIDE_KALLSYMS, KB_BUNDLE_SUFFIX, ANNOTATE_SIDE_SUFFIX };
 
 #define NR_SUFFIXES	(ARRAY_SIZE(suffixes))
 

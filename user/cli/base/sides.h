@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#define SIDE_KALLSYMS	".kallsyms"
+
 /* Removes the file with @suffix beside @capture, if there is one. */
 void side_remove(const char *capture, const char *suffix);
 

@@ -23,7 +23,7 @@ enum {
 	OPTION_READ_COUNTERS = 256, OPTION_MODE, OPTION_CALL_GRAPH, OPTION_MAX_STACK, OPTION_MAX_TASKS,
 	OPTION_OFF_CPU, OPTION_OFF_CPU_MIN, OPTION_BUNDLE, OPTION_NO_BUNDLE, OPTION_ANNOTATE_SOCKET,
 	OPTION_POLL, OPTION_CHART, OPTION_ROTATE, OPTION_BOOT,
-	OPTION_NO_COMMANDS, OPTION_RESERVED,
+	OPTION_NO_COMMANDS, OPTION_RESERVED, OPTION_KEEP_SYMBOLS,
 };
 
 static const struct cli_option options[] = {
@@ -58,6 +58,9 @@ static const struct cli_option options[] = {
 	{ OPTION_RESERVED, "reserved", NULL,
 	  "record into the module's memory that survives a reset, with buffers\n"
 	  "as large as fit: 'kbarman recover --previous' reads them after a crash" },
+	{ OPTION_KEEP_SYMBOLS, "keep-symbols", NULL,
+	  "keep the kernel's symbols in memory beside the buffers, for\n"
+	  "'kbarman recover' after a crash" },
 	{ OPTION_ANNOTATE_SOCKET, "annotate-socket", NULL,
 	  "record the marks of programs that are made for Arm's Annotate" },
 	{ OPTION_POLL, "poll", "NAME=FILE[@HZ]",
@@ -232,6 +235,9 @@ static int parse_option(struct record_options *o, int option)
 	case OPTION_RESERVED:
 		o->reserved = true;
 		return 0;
+	case OPTION_KEEP_SYMBOLS:
+		o->keep_symbols = true;
+		return 0;
 	case OPTION_ANNOTATE_SOCKET:
 		o->extra.socket = true;
 		return 0;
@@ -288,6 +294,7 @@ static bool is_choice(int option)
 	case OPTION_BUNDLE:
 	case OPTION_NO_BUNDLE:
 	case OPTION_NO_COMMANDS:
+	case OPTION_KEEP_SYMBOLS:
 	case OPTION_ANNOTATE_SOCKET:
 	case OPTION_POLL:
 	case OPTION_CHART:

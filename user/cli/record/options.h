@@ -49,6 +49,7 @@ struct record_options {
 	bool all, bundle, no_objects;
 	bool boot;			/* take over a session that runs already */
 	bool reserved;			/* record into memory that survives a reset */
+	bool keep_symbols;		/* of the kernel, in memory */
 	const struct cli_option *choice;	/* one that says what to record; NULL: none */
 	char **command;			/* NULL: none */
 

@@ -334,6 +334,15 @@ static void add_kernel_symbols(struct recording *rec)
 	record_output_side_done(&rec->output, true);
 }
 
+/* For who finds the buffers after a crash. */
+static void keep_symbols(struct recording *rec)
+{
+	struct kb_error err;
+
+	if (rec->options.keep_symbols && kb_kernel_symbols_keep(rec->device, NULL, &err))
+		cli_warn("kernel symbols will be missing after a crash: %s", kb_error_text(&err));
+}
+
 static void add_kernel_maps(struct recording *rec)
 {
 	struct kb_error err;
@@ -444,6 +453,7 @@ static int begin(struct recording *rec)
 	setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
 	if ((o->boot ? adopt(rec) : configure(rec)) || open_output(rec))
 		return CLI_IMPOSSIBLE;
+	keep_symbols(rec);
 	if (!rec->options.no_addresses)
 		read_kernel_maps(rec);
 	if (!o->boot && (kb_device_start(rec->device, &err) || next_turn(rec, &err)))

@@ -89,6 +89,10 @@ int kb_device_clock(struct kb_device *device, struct kbarman_clock *clock, struc
 int kb_device_add_maps(struct kb_device *device, const struct kbarman_map_row *rows,
 		       uint32_t *count, struct kb_error *err);
 
+/* Keep @bytes of the kernel's symbols beside the rings. -ENOTTY: the module is older than this call. */
+int kb_device_add_symbols(struct kb_device *device, const void *symbols, uint64_t bytes,
+			  struct kb_error *err);
+
 /*
  * Create the custom series that @series describes in the running session, and set its number in
  * @series. -ENOSPC: the session has no room for another series.

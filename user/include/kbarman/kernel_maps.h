@@ -51,6 +51,14 @@ int kb_kernel_maps_append_new(const struct kb_kernel_maps *known, const char *pr
 int kb_kernel_maps_add(const struct kb_kernel_maps *maps, struct kb_device *device,
 		       uint32_t *added, struct kb_error *err);
 
+/*
+ * Keep the symbols of code in @proc/kallsyms, compressed, beside the rings of the session that @device
+ * has configured: `kbarman recover` finds them in the memory of a machine that crashed. Returns 0 or a
+ * negative errno and @err: -EACCES: the kernel hides addresses from this user; or as
+ * kb_device_add_symbols().
+ */
+int kb_kernel_symbols_keep(struct kb_device *device, const char *proc, struct kb_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -432,6 +432,25 @@ int kb_device_add_maps(struct kb_device *device, const struct kbarman_map_row *r
 	return 0;
 }
 
+int kb_device_add_symbols(struct kb_device *device, const void *symbols, uint64_t bytes,
+			  struct kb_error *err)
+{
+	static const struct meaning meanings[] = {
+		{ EPERM, "kernel addresses require CAP_SYSLOG, and a session of one's own: run as root" },
+		{ EEXIST, "the session has symbols already" },
+		{ ENOSPC, "the memory that survives a reset has no room for them beside the buffers: make these "
+			  "smaller (-m), or load the module with more of it (memory=)" },
+		{ EINVAL, "they are none, or have more than 16 MiB" },
+		{ ENOMEM, "there is not enough memory" },
+		{ EDQUOT, "your recordings would take more memory than they may" },
+		NOT_CONFIGURED,
+		{ 0, NULL },
+	};
+	struct kbarman_add_symbols call = { .size = sizeof(call), .bytes_ptr = (uintptr_t)symbols, .bytes = bytes };
+
+	return ioctl(device->fd, KBARMAN_ADD_SYMBOLS, &call) ? call_failed(err, "add symbols", meanings) : 0;
+}
+
 int kb_device_series(struct kb_device *device, struct kbarman_mark_series *series,
 		     struct kb_error *err)
 {

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/io/source.h"
 #include "format/barman/reader.h"
+#include "format/gzip_whole.h"
 #include "format/memory/memory.h"
 #include "format/wire.h"
 #include "format/zstd.h"
@@ -18,6 +19,7 @@
 
 #define PAGE_MAX	65536U
 #define MAP_MAX		((uint64_t)1 << 40)
+#define TEXT_MAX	(64U << 20)	/* of symbols */
 
 /* One that is right. */
 struct kb_beacon {
@@ -27,16 +29,24 @@ struct kb_beacon {
 
 /* ---- one beacon ---- */
 
+/* At most. */
+static uint64_t part_bytes(const struct kbarman_beacon *beacon)
+{
+	if (beacon->part == KBARMAN_BEACON_SYMBOLS)
+		return sizeof(uint64_t) + KBARMAN_SYMBOLS_MAX + beacon->page_bytes;
+	return beacon->part ? beacon->map_bytes - beacon->header_bytes : beacon->header_bytes;
+}
+
 static bool fits(const struct kbarman_beacon *beacon)
 {
 	const uint64_t page = beacon->page_bytes;
 	uint64_t pages;
 
 	if (page < KB_MEMORY_PAGE || page > PAGE_MAX || page & (page - 1) || beacon->map_bytes > MAP_MAX ||
-	    beacon->header_bytes >= beacon->map_bytes || !beacon->header_bytes ||
-	    beacon->header_bytes % page || beacon->map_bytes % page || beacon->part > UINT32_MAX)
+	    beacon->header_bytes >= beacon->map_bytes || !beacon->header_bytes || beacon->header_bytes % page ||
+	    beacon->map_bytes % page || (beacon->part > UINT32_MAX && beacon->part != KBARMAN_BEACON_SYMBOLS))
 		return false;
-	pages = (beacon->part ? beacon->map_bytes - beacon->header_bytes : beacon->header_bytes) / page;
+	pages = part_bytes(beacon) / page;
 	return beacon->count && beacon->count <= (page - sizeof(*beacon)) / sizeof(beacon->frames[0]) &&
 	       beacon->first < pages && beacon->count <= pages - beacon->first;
 }
@@ -167,33 +177,42 @@ static const struct kbarman_beacon *sizes_of(const struct kb_dumped_cpu *cpu)
 	return cpu->dumps->beacons[cpu->ring.from].its;
 }
 
-/* kb_source_read of a map. */
-static int read_map(void *pages, uint64_t offset, void *to, size_t bytes, struct kb_error *err)
+/* Of the part whose beacons are @range. What the memory lacks is zeros, and sets *@incomplete. */
+static int read_part(struct kb_dumps *dumps, struct kb_beacon_range range, uint64_t offset, uint8_t *to, size_t bytes,
+		     bool *incomplete, struct kb_error *err)
 {
-	struct kb_dumped_cpu *cpu = pages;
-	const uint64_t page_bytes = sizes_of(cpu)->page_bytes, header_bytes = sizes_of(cpu)->header_bytes;
-	uint8_t *at = to;
+	const uint64_t page_bytes = dumps->beacons[range.from].its->page_bytes;
 
 	while (bytes) {
-		const bool in_ring = offset >= header_bytes;
-		const uint64_t inside = in_ring ? offset - header_bytes : offset, in_page = inside % page_bytes;
+		const uint64_t in_page = offset % page_bytes;
 		const size_t piece = bytes < page_bytes - in_page ? bytes : page_bytes - in_page;
 		uint64_t frame;
 		int ret = 0;
 
-		if (!find_frame(cpu->dumps, in_ring ? cpu->ring : cpu->header, inside / page_bytes, &frame) ||
-		    frame > UINT64_MAX / page_bytes)
-			memset(at, 0, piece);
+		if (!find_frame(dumps, range, offset / page_bytes, &frame) || frame > UINT64_MAX / page_bytes)
+			memset(to, 0, piece);
 		else
-			ret = kb_memory_read(cpu->dumps->memory, frame * page_bytes + in_page, at, piece, err);
+			ret = kb_memory_read(dumps->memory, frame * page_bytes + in_page, to, piece, err);
 		if (ret < 0)
 			return ret;
-		cpu->incomplete |= !ret;
-		at += piece;
+		*incomplete |= !ret;
+		to += piece;
 		offset += piece;
 		bytes -= piece;
 	}
 	return 0;
+}
+
+/* kb_source_read of a map. */
+static int read_map(void *pages, uint64_t offset, void *to, size_t bytes, struct kb_error *err)
+{
+	struct kb_dumped_cpu *cpu = pages;
+	const uint64_t header = sizes_of(cpu)->header_bytes, left = offset < header ? header - offset : 0;
+	const size_t first = bytes < left ? bytes : left;
+	int ret = read_part(cpu->dumps, cpu->header, offset, to, first, &cpu->incomplete, err);
+
+	return ret ? ret : read_part(cpu->dumps, cpu->ring, offset + first - header, (uint8_t *)to + first,
+				     bytes - first, &cpu->incomplete, err);
 }
 
 int kb_dumped_open(struct kb_dumped_cpu *cpu, const char *name, struct kb_barman **out, struct kb_error *err)
@@ -203,6 +222,43 @@ int kb_dumped_open(struct kb_dumped_cpu *cpu, const char *name, struct kb_barman
 
 	*out = NULL;
 	return ret ? ret : kb_barman_open_source(out, &source, err);
+}
+
+/* @bytes is their number, which fits. Takes *@packed, of so many bytes. */
+static int read_symbols(const struct kb_dumped *dumped, uint64_t bytes, uint8_t *packed, uint8_t **text, size_t *size,
+			struct kb_error *err)
+{
+	bool incomplete = false;
+	int ret = packed ? read_part(dumped->cpus->dumps, dumped->symbols, sizeof(bytes), packed, bytes, &incomplete, err) :
+			   kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+
+	if (!ret && incomplete)
+		ret = kb_error_set(err, -EBADMSG, KB_NO_OFFSET, "the memory lacks pages of them");
+	if (!ret && kb_gzip_unpack(packed, bytes, TEXT_MAX, text, size))
+		ret = kb_error_set(err, -EBADMSG, KB_NO_OFFSET, "they are damaged, or have more than %u MiB",
+				   TEXT_MAX >> 20);
+	free(packed);
+	return ret;
+}
+
+int kb_dumped_symbols(const struct kb_dumped *dumped, uint8_t **text, size_t *size, struct kb_error *err)
+{
+	struct kb_dumps *dumps = dumped->cpus->dumps;
+	bool incomplete = false;
+	uint64_t bytes;
+	int ret;
+
+	*text = NULL;
+	*size = 0;
+	if (dumped->symbols.from == dumped->symbols.to)
+		return 0;
+	ret = read_part(dumps, dumped->symbols, 0, (uint8_t *)&bytes, sizeof(bytes), &incomplete, err);
+	if (ret)
+		return ret;
+	bytes = kb_load64(&bytes, dumps->beacons[dumped->symbols.from].swap);
+	if (incomplete || bytes > KBARMAN_SYMBOLS_MAX)
+		return kb_error_set(err, -EBADMSG, KB_NO_OFFSET, "it is not known how many they are");
+	return bytes ? read_symbols(dumped, bytes, malloc(bytes), text, size, err) : 0;
 }
 
 /* ---- captures ---- */
@@ -263,14 +319,16 @@ static uint32_t end_of(const struct kb_dumps *dumps, uint32_t from, bool part)
 /* The capture whose beacons are [@from, @to). */
 static int add_capture(struct kb_dumps *dumps, uint32_t from, uint32_t to, struct kb_error *err)
 {
-	struct kb_beacon_range header = { from, from };
+	struct kb_beacon_range header = { from, from }, symbols = { to, to };
 	struct kb_dumped *capture;
 	uint32_t end;
 	int ret = 0;
 
-	if (dumps->beacons[from].its->part == KBARMAN_BEACON_HEADER)
+	while (symbols.from > from && dumps->beacons[symbols.from - 1].its->part == KBARMAN_BEACON_SYMBOLS)
+		to = --symbols.from;
+	if (from < to && dumps->beacons[from].its->part == KBARMAN_BEACON_HEADER)
 		header.to = from = end_of(dumps, from, true);
-	if (from == to)		/* a header alone has no record */
+	if (from == to)		/* without a ring there is no record */
 		return 0;
 	if (!KB_ARRAY_ROOM(dumps->captures, dumps->max_captures, dumps->nr_captures + 1))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
@@ -278,6 +336,7 @@ static int add_capture(struct kb_dumps *dumps, uint32_t from, uint32_t to, struc
 	*capture = (struct kb_dumped) {
 		.cpus = calloc(to - from, sizeof(*capture->cpus)),
 		.stamp = find_stamp(dumps, dumps->beacons[from].its->capture),
+		.symbols = symbols,
 	};
 	if (!capture->cpus)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");

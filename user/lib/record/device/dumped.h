@@ -35,6 +35,7 @@ struct kb_dumped {
 	uint32_t nr_cpus;
 	struct kb_dumped_cpu *cpus;
 	const struct kbarman_stamp *stamp;	/* in this machine's byte order, with texts that end; NULL: none */
+	struct kb_beacon_range symbols;	/* internal */
 };
 
 /* A machine has two: a memory of more is not one. */
@@ -70,5 +71,11 @@ void kb_dumps_free(struct kb_dumps *dumps);	/* NULL is allowed */
 
 /* Open the map of @cpu, which lives as long as the reader. @name: for the texts of errors. */
 int kb_dumped_open(struct kb_dumped_cpu *cpu, const char *name, struct kb_barman **out, struct kb_error *err);
+
+/*
+ * The kernel's symbols that were kept beside the rings, in the format of /proc/kallsyms, malloc()ed; *@text is NULL if
+ * there are none. Returns 0 or a negative errno.
+ */
+int kb_dumped_symbols(const struct kb_dumped *dumped, uint8_t **text, size_t *size, struct kb_error *err);
 
 #endif

@@ -15,6 +15,8 @@
 
 #include <kbarman/kernel_maps.h>
 
+#include "format/gzip_whole.h"
+
 static FILE *open_proc(const char *proc, const char *name, struct kb_error *err)
 {
 	char path[PATH_MAX];
@@ -236,5 +238,47 @@ int kb_kernel_maps_add(const struct kb_kernel_maps *maps, struct kb_device *devi
 	*added = maps->nr;
 	ret = kb_device_add_maps(device, rows, added, err);
 	free(rows);
+	return ret;
+}
+
+/* The lines of @kallsyms that are code, with an address. Returns 0 or a negative errno. */
+static int read_code(FILE *kallsyms, char **text, size_t *size)
+{
+	FILE *copy = open_memstream(text, size);
+	char *line = NULL, *type;
+	size_t room = 0;
+	int ret;
+
+	if (!copy)
+		return -ENOMEM;
+	while (getline(&line, &room, kallsyms) > 0)
+		if (strtoull(line, &type, 16) && *type == ' ' && strchr("tTwW", type[1]))
+			fputs(line, copy);
+	free(line);
+	ret = ferror(kallsyms) ? -EIO : ferror(copy) ? -ENOMEM : 0;
+	return fclose(copy) ? -ENOMEM : ret;
+}
+
+int kb_kernel_symbols_keep(struct kb_device *device, const char *proc, struct kb_error *err)
+{
+	FILE *file = open_proc(proc, "kallsyms", err);
+	char *text = NULL;
+	void *packed = NULL;
+	size_t size = 0, bytes;
+	int ret;
+
+	if (!file)
+		return err ? err->code : -ENOENT;
+	ret = read_code(file, &text, &size);
+	if (!ret)
+		ret = size ? kb_gzip_pack(text, size, &packed, &bytes) : -EACCES;
+	if (ret)
+		kb_error_set(err, ret, KB_NO_OFFSET, ret == -EACCES ? "the kernel hides its addresses" :
+			     "kallsyms can't be read to its end: %s", strerror(-ret));
+	else
+		ret = kb_device_add_symbols(device, packed, bytes, err);
+	free(packed);
+	free(text);
+	fclose(file);
 	return ret;
 }
