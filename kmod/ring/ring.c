@@ -395,7 +395,7 @@ noinline void kbarman_ring_publish(struct kbarman_ring *ring, unsigned long befo
 		now = end;
 	}
 	if (kbarman_ring_crosses(before, now))
-		ring_page_crossed(ring);
+		ring_pages_crossed(ring, (now >> KBARMAN_RING_PAGE_SHIFT) - (before >> KBARMAN_RING_PAGE_SHIFT));
 }
 
 void kbarman_ring_commit(struct kbarman_ring *ring, unsigned long begin)

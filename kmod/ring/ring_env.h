@@ -27,7 +27,7 @@
 /* The clock, unless ring_clock_is_called(): then the counter alone is not the clock. */
 #define ring_counter()		KBARMAN_COUNTER()
 #define ring_clock_is_called()	(!kbarman_clock_raw)
-#define ring_page_crossed(ring)	kbarman_wake_soon((ring)->wake)
+#define ring_pages_crossed(ring, pages)	kbarman_wake_soon((ring)->wake, pages)
 
 /*
  * cmpxchg_local(); true if *@p was @old. On x86 the instruction says so itself; cmpxchg_local()

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Waking the pollers of a session. Probes run under the scheduler's locks, so they can't wake a
- * task. A poller sets a flag. The first probe that sees the flag clears it and queues an irq_work,
- * which wakes the pollers. A plain irq_work runs in a thread on PREEMPT_RT.
+ * task. A poller says how many pages of a ring are to be written before there is something for it. Probes count
+ * those of all rings, and the one with the last page queues an irq_work, which wakes the pollers. A plain
+ * irq_work runs in a thread on PREEMPT_RT.
  */
 #ifndef KBARMAN_WAKE_H
 #define KBARMAN_WAKE_H
@@ -13,22 +14,25 @@
 #include <linux/wait.h>
 
 struct kbarman_wake {
-	int armed;		/* 1 from the registration of a poller until the next wake-up */
+	unsigned int pages;	/* to be written until the next wake-up. 0: nobody waits for it */
 	struct irq_work work;
 	wait_queue_head_t pollers;
 };
 
 void kbarman_wake_init(struct kbarman_wake *wake);
 
-/* Called once for each page of a ring. Context: any, NMI included. */
-static inline void kbarman_wake_soon(struct kbarman_wake *wake)
+/* Count @pages. True if somebody is to be woken. Context: as kbarman_wake_soon(). */
+bool kbarman_wake_is_due(struct kbarman_wake *wake, unsigned int pages);
+
+/* Called when a ring has come to another page, or to so many @pages more. Context: any, NMI included. */
+static inline void kbarman_wake_soon(struct kbarman_wake *wake, unsigned int pages)
 {
 	/*
-	 * The data must be visible before the flag is read. Pairs with smp_store_mb() in
+	 * The data must be visible before the pages are counted. Pairs with the barrier in
 	 * kbarman_wake_arm(), after which the poller reads the offsets.
 	 */
 	smp_mb();
-	if (READ_ONCE(wake->armed) && xchg(&wake->armed, 0))
+	if (READ_ONCE(wake->pages) && kbarman_wake_is_due(wake, pages))
 		irq_work_queue(&wake->work);
 }
 
@@ -40,10 +44,12 @@ static inline void kbarman_wake_watch(struct kbarman_wake *wake, struct file *fi
 }
 
 /*
- * Register a poller that wants to be woken; @wait is NULL if the poller is registered. The caller
- * checks the rings after this call. Context: task.
+ * Register a poller that wants to be woken; @wait is NULL if the poller is registered. @left looks at the rings, and
+ * says how many pages one of them takes at least until it has something for the poller: 0 if it has something now. The
+ * poller may go to sleep if the last answer, which is returned, is not 0. Context: task.
  */
-void kbarman_wake_arm(struct kbarman_wake *wake, struct file *file, struct poll_table_struct *wait);
+unsigned int kbarman_wake_arm(struct kbarman_wake *wake, struct file *file, struct poll_table_struct *wait,
+			      unsigned int (*left)(void *context), void *context);
 
 /* Wake all pollers now. Context: task. */
 static inline void kbarman_wake_all(struct kbarman_wake *wake)

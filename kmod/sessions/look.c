@@ -331,29 +331,45 @@ static bool observer_is_here(const struct kbarman_observer *observer, const stru
 	       READ_ONCE(observer->recording) == READ_ONCE(session->recording_id);
 }
 
+struct look {
+	struct kbarman_session *session;
+	const struct kbarman_observer *observer;	/* NULL: the session's own */
+	__poll_t ready;
+};
+
+/* For kbarman_wake_arm(), with a struct look. */
+static unsigned int pages_left(void *context)
+{
+	struct look *look = context;
+	struct kbarman_session *session = look->session;
+	/* Pairs with the release in kbarman_descriptor_consume(). */
+	const u64 *positions = look->observer ? smp_load_acquire(&look->observer->positions) : NULL;
+	/* What a stop wrote is complete. Pairs with kbarman_session_stop_locked(). */
+	const bool going = smp_load_acquire(&session->going);
+	struct kbarman_capture *capture = kbarman_session_capture(session);
+	const bool here = capture && positions && observer_is_here(look->observer, session, capture);
+	u64 fill = going && capture ? kbarman_capture_fill(capture, positions) : 0, left = 1;
+
+	look->ready = 0;
+	if (!capture || (!going && !(here && READ_ONCE(look->observer->done))))
+		look->ready = EPOLLIN | EPOLLRDNORM | EPOLLHUP;
+	else if (going && ((positions && !here) || fill >= capture->watermark))
+		look->ready = EPOLLIN | EPOLLRDNORM;
+	else if (going)
+		left = max_t(u64, (capture->watermark - fill) >> KBARMAN_RING_PAGE_SHIFT, 1);
+	if (capture)
+		kbarman_capture_put(capture);
+	return look->ready ? 0 : left;
+}
+
 /* Without the session's lock: poll() waits for nobody. */
 __poll_t kbarman_session_poll(struct kbarman_session *session, struct file *file,
 			      struct poll_table_struct *wait, const struct kbarman_observer *observer)
 {
-	/* Pairs with the release in kbarman_descriptor_consume(). */
-	const u64 *positions = observer ? smp_load_acquire(&observer->positions) : NULL;
-	struct kbarman_capture *capture;
-	__poll_t ready = 0;
-	bool here, going;
+	struct look look = { .session = session, .observer = observer };
 
-	kbarman_wake_arm(session->wake, file, wait);
-	/* What a stop wrote is complete. Pairs with kbarman_session_stop_locked(). */
-	going = smp_load_acquire(&session->going);
-	capture = kbarman_session_capture(session);
-	if (!capture)
-		return EPOLLIN | EPOLLRDNORM | EPOLLHUP;
-	here = positions && observer_is_here(observer, session, capture);
-	if (!going)
-		ready = here && READ_ONCE(observer->done) ? 0 : EPOLLIN | EPOLLRDNORM | EPOLLHUP;
-	else if ((positions && !here) || kbarman_capture_fill(capture, positions) >= capture->watermark)
-		ready = EPOLLIN | EPOLLRDNORM;
-	kbarman_capture_put(capture);
-	return ready;
+	kbarman_wake_arm(session->wake, file, wait, pages_left, &look);
+	return look.ready;
 }
 
 /* ---- the list of sessions ---- */

@@ -301,8 +301,8 @@
  * poll()
  * ------
  * poll() reports EPOLLIN when a ring holds `watermark` bytes, or seven eighths of its size, or
- * more, and EPOLLIN | EPOLLHUP when the session is not running. A writer wakes pollers whenever it
- * reaches another 4 KiB of its ring; poll() then checks the watermark.
+ * more, and EPOLLIN | EPOLLHUP when the session is not running. A writer that
+ * reaches another 4 KiB of its ring tells pollers that may have waited for it.
  *
  * A descriptor that does not own the session, and has told by KBARMAN_CONSUME how far it has read,
  * waits for `watermark` bytes behind that position of a CPU. The positions of CPUs of which it has

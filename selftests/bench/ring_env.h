@@ -30,7 +30,7 @@ static inline uint64_t bench_counter(void)
 #endif
 #define ring_counter()		ring_clock()
 #define ring_clock_is_called()	0
-#define ring_page_crossed(ring)	((void)(ring))
+#define ring_pages_crossed(ring, pages)	((void)(ring), (void)(pages))
 #define ring_write_barrier()	((void)0)
 #define ring_read_barrier()	((void)0)
 

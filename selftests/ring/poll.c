@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A writer and a poller meet, again and again: the one comes to another page of its ring,
+ * A writer and a poller meet, again and again: the one comes to other pages of its ring,
  * the other arms the wake-up and looks at the ring. Whatever way they meet, the poller has
- * seen the page or is woken for it. One CPU is not enough to show that they miss each other,
+ * seen the last page or is woken for it. One CPU is not enough to show that they miss each other,
  * and they have to meet within a store's stay in the writer's CPU: whoever came first comes
  * later the next time, so that either is first half of the time.
  *
@@ -23,10 +23,11 @@
 
 #define LATEST	256	/* turns of a loop by which one of them comes later, by chance */
 #define BEHIND	(4 * LATEST)	/* by which the poller does so at most, on purpose */
+#define PAGES	2	/* in a round, which the poller waits for */
 #define PATIENCE	(1U << 20)	/* turns before the other one is taken to have no CPU */
 
 /* A cache line each, as it is in the module. */
-static unsigned long page __aligned(64);	/* the ring's: of the round that it is */
+static unsigned long page __aligned(64);	/* the ring's, of all rounds */
 static unsigned long begun __aligned(64);	/* the round that both may go into */
 static unsigned long written __aligned(64);	/* the round that the writer is through with */
 static bool done __aligned(64);
@@ -80,10 +81,24 @@ static void *writer(void *unused)
 		if (done)
 			return unused;
 		come_later(rand_r(&random) % LATEST);
-		WRITE_ONCE(page, round);
-		kbarman_wake_soon(&wake);
+		while (page < round * PAGES) {
+			WRITE_ONCE(page, page + 1);
+			kbarman_wake_soon(&wake, 1);
+		}
 		__atomic_store_n(&written, round, __ATOMIC_RELEASE);
 	}
+}
+
+static unsigned int left(void *round)
+{
+	return *(unsigned long *)round * PAGES - READ_ONCE(page);
+}
+
+/* As poll() does. Returns how many pages the writer has not come to. */
+static unsigned int look(unsigned long round)
+{
+	WRITE_ONCE(woken, false);
+	return kbarman_wake_arm(&wake, NULL, NULL, left, &round);
 }
 
 int main(int argc, char **argv)
@@ -110,21 +125,25 @@ int main(int argc, char **argv)
 		if (now.tv_sec - begin.tv_sec + (now.tv_nsec - begin.tv_nsec) * 1e-9 >= seconds && seen &&
 		    called)
 			break;
-		WRITE_ONCE(woken, false);
-		wake.armed = 0;
+		wake.pages = rand_r(&random) % (2 * PAGES);	/* somebody else waits, or nobody */
 		__atomic_store_n(&begun, round, __ATOMIC_RELEASE);
 		come_later(behind + rand_r(&random) % LATEST);
-		kbarman_wake_arm(&wake, NULL, NULL);
-		saw = READ_ONCE(page) == round;
-		wait_for(&written, round);
+		saw = !look(round);
 		if (saw) {
 			seen++;
 			behind -= behind > 0;
 		} else {
-			missed = !READ_ONCE(woken);
-			called += !missed;
+			called++;
 			behind += behind < BEHIND;
 		}
+		/* One who was woken too early looks again. */
+		while (!saw && !missed) {
+			while (!READ_ONCE(woken) && __atomic_load_n(&written, __ATOMIC_ACQUIRE) != round)
+				;
+			missed = !READ_ONCE(woken);
+			saw = !missed && !look(round);
+		}
+		wait_for(&written, round);
 	}
 	done = true;
 	__atomic_store_n(&begun, round, __ATOMIC_RELEASE);

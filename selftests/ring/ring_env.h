@@ -35,6 +35,7 @@ typedef int64_t s64;
 #define ALIGN(x, a)		(((x) + (a) - 1) & ~((__typeof__(x))(a) - 1))
 #define ALIGN_DOWN(x, a)	((x) & ~((__typeof__(x))(a) - 1))
 #define min(a, b)		((a) < (b) ? (a) : (b))
+#define max(a, b)		((a) > (b) ? (a) : (b))
 
 #define barrier()		__asm__ volatile("" ::: "memory")
 #define data_race(x)		(x)
@@ -146,7 +147,7 @@ struct kbarman_ring;
 u64 ring_clock(void);
 u64 ring_counter(void);
 bool ring_clock_is_called(void);
-void ring_page_crossed(struct kbarman_ring *ring);
+void ring_pages_crossed(struct kbarman_ring *ring, unsigned long pages);
 void ring_write_barrier(void);
 void ring_read_barrier(void);
 #endif

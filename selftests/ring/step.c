@@ -77,9 +77,10 @@ u64 ring_counter(void)
 	return ring_clock();
 }
 
-void ring_page_crossed(struct kbarman_ring *r)
+void ring_pages_crossed(struct kbarman_ring *r, unsigned long pages)
 {
 	(void)r;
+	(void)pages;
 }
 
 /* read_offset at the last write barrier: what lies before it may be overwritten. */

@@ -66,9 +66,10 @@ bool ring_clock_is_called(void)
 	return false;
 }
 
-void ring_page_crossed(struct kbarman_ring *ring)
+void ring_pages_crossed(struct kbarman_ring *ring, unsigned long pages)
 {
 	(void)ring;
+	(void)pages;
 }
 
 void ring_write_barrier(void)

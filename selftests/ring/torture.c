@@ -72,9 +72,10 @@ bool ring_clock_is_called(void)
 	return false;
 }
 
-void ring_page_crossed(struct kbarman_ring *r)
+void ring_pages_crossed(struct kbarman_ring *r, unsigned long pages)
 {
 	(void)r;
+	(void)pages;
 }
 
 void ring_write_barrier(void)

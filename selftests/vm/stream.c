@@ -2,6 +2,7 @@
 /* Stream mode: what a reader keeps up with is all there; what it does not is counted. */
 #include <poll.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include "kselftest_harness.h"
 #include "lib.h"
@@ -551,6 +552,34 @@ TEST_F(stream, poll_wakes_at_the_watermark)
 		waitpid(writer_create(100), NULL, 0);
 	ASSERT_EQ(0, pthread_join(poller, &events));
 	EXPECT_EQ(POLLIN, (long)events);
+}
+
+static void *count_sleeps(void *argument)
+{
+	struct rusage before, after;
+
+	getrusage(RUSAGE_THREAD, &before);
+	poll_for_ever(argument);
+	getrusage(RUSAGE_THREAD, &after);
+	return (void *)(after.ru_nvcsw - before.ru_nvcsw);
+}
+
+TEST_F(stream, poll_sleeps_until_the_watermark)
+{
+	struct kbarman_configure c = stream(1 * MIB);
+	pthread_t poller;
+	void *sleeps;
+
+	c.watermark = 512 * KIB;
+	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, start(self->fd));
+	ASSERT_EQ(0, pthread_create(&poller, NULL, count_sleeps, &self->fd));
+	wait_until_asleep(poller_id());
+	while (stats(self->fd, WRITER_CPU).bytes < 512 * KIB + 4096)
+		waitpid(writer_create(1000), NULL, 0);
+	ASSERT_EQ(0, pthread_join(poller, &sleeps));
+	/* Once, and again because it is never too late; and for what other CPUs wrote. */
+	EXPECT_LE((long)sleeps, 16);
 }
 
 /* ---- who wakes ---- */
