@@ -3,11 +3,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/stat.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -128,7 +130,9 @@ static bool is_inode(const struct look *look, const char *fd)
 	const struct kb_proc_object *object = look->objects;
 	struct statx st;
 
-	return !statx(look->folder, fd, AT_STATX_DONT_SYNC, STATX_INO, &st) && st.stx_ino == object->value &&
+	/* musl has it since 1.2.5 only */
+	return !syscall(SYS_statx, look->folder, fd, AT_STATX_DONT_SYNC, STATX_INO, &st) &&
+	       st.stx_ino == object->value &&
 	       (object->kind == KB_OBJECT_ANON ||
 		(st.stx_rdev_major << 20 | st.stx_rdev_minor) == object->id);
 }
