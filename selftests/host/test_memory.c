@@ -467,6 +467,12 @@ static void try_elf(void)
 		put_segment(ELF, (uint64_t)i << 32, 0, UINT32_MAX);
 	tap_ok(is_refused(-EBADMSG, "damaged"), "many_segments_of_the_same_bytes_are_refused");
 
+	put_elf_header(ELF, 2);
+	put_segment(ELF, 0, 1000, PAGE);
+	put_segment(ELF, 0x4c30cf400000, 1000, 0xffffb3cf72e10000);
+	put_zeros_until(1000 + PAGE);
+	tap_ok(is_refused(-EBADMSG, "'_text'"), "a_segment_behind_all_addresses_is_refused");
+
 	write_elf(ELF);
 	file[54] = 31;
 	tap_ok(is_refused(-EBADMSG, "damaged"), "segments_with_headers_of_no_size_are_refused");

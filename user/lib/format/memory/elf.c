@@ -85,9 +85,13 @@ int kb_memory_elf(struct kb_memory_ranges *ranges, const struct kb_memory_file *
 		placed |= physical != 0;
 		in_file = kb_cursor_word(&at, core.word);
 		in_memory = kb_cursor_word(&at, core.word);
+		/* Linux would try to read it, and fail itself; of other segments it has no offsets. */
+		if (in_file > UINT64_MAX - physical)
+			return kb_memory_damaged(file, "a segment ends behind all addresses (kexec makes such "
+						       "a segment if /proc/kallsyms has no '_text')", err);
 		ret = kb_memory_add(ranges, file, physical, in_file, start, err);
 		/* makedumpfile -E leaves pages of zeros out, and others that it was told to. */
-		if (!ret && in_memory > in_file && in_file <= UINT64_MAX - physical)
+		if (!ret && in_memory > in_file)
 			ret = kb_memory_add_zeros(ranges, file, physical + in_file,
 						  in_memory - in_file, err);
 	}
