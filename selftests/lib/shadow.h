@@ -36,6 +36,9 @@ struct shadow {
 	unsigned int nr_causes;
 };
 
+/* Chains that depend on registers of which they say that they don't matter, of all shadows. */
+static unsigned long shadow_misled;
+
 /* The name of the function in which a frame is. */
 typedef void shadow_name(void *closure, const struct kb_unwind_frame *frame, char *text,
 			 size_t size);
@@ -100,6 +103,25 @@ static inline void shadow_count_cause(struct shadow *shadow, shadow_name *name, 
 	shadow->causes[i].nr++;
 }
 
+/* Whether the chain is the same with other values in the registers of which it says that they don't matter. */
+static inline bool shadow_needs_no_others(const struct shadow *shadow, const struct kb_unwind_registers *registers,
+					  const struct kb_unwind_stack *stack, kb_unwind_find *find, void *closure)
+{
+	struct kb_unwind_frame frames[SHADOW_DEPTH + 1];
+	struct kb_unwind_chain again = { .frames = frames, .max = SHADOW_DEPTH + 1 };
+	const struct kb_unwind_chain *chain = &shadow->chain;
+	struct kb_unwind_registers other = *registers;
+
+	for (unsigned int i = 0; i < KB_UNWIND_PC; i++)
+		if (i != stack->machine->sp && !(chain->used >> i & 1))
+			other.value[i] = stack->low + stack->machine->word * (shadow->steps % 64);
+	kb_unwind_walk(&again, &other, stack, find, closure);
+	for (unsigned int i = 0; i < again.nr && i < chain->nr; i++)
+		if (frames[i].pc != chain->frames[i].pc || frames[i].exact != chain->frames[i].exact)
+			return false;
+	return again.nr == chain->nr && again.end == chain->end && again.used == chain->used;
+}
+
 /* Walks @stack, and compares. True: the chain is right. */
 static inline bool shadow_check(struct shadow *shadow, const struct kb_unwind_registers *registers,
 				const struct kb_unwind_stack *stack, kb_unwind_find *find,
@@ -111,6 +133,8 @@ static inline bool shadow_check(struct shadow *shadow, const struct kb_unwind_re
 	shadow->chain.max = SHADOW_DEPTH + 1;
 	kb_unwind_walk(&shadow->chain, registers, stack, find, closure);
 	right = shadow_is_right(shadow);
+	if (!shadow_needs_no_others(shadow, registers, stack, find, closure))
+		shadow_misled++;
 	shadow->steps++;
 	shadow->nr_words += stack->nr;
 	shadow->nr_frames += shadow->chain.nr;

@@ -54,6 +54,8 @@ struct kb_unwind_chain {
 	enum kb_unwind_end end;
 	enum kb_unwind_reason reason;	/* if the end is KB_UNWIND_REFUSED */
 	uint64_t sp;			/* of the last frame */
+	uint64_t used;			/* registers at which the walk looked, a bit for each, beside SP and
+					 * PC: with other values of the others the chain is the same */
 };
 
 /* The address by which a frame is named, as kb_chain_lookup() does. */

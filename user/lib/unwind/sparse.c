@@ -9,22 +9,22 @@
 #define ALIGNMENT	4U	/* words: the stack begins at a multiple of these */
 #define BASE_SHIFT	30	/* of a word: the bits that say to what the others are added */
 
+/* The bits of the registers as this library has them, in the same order; 0: they are none. */
+static uint64_t registers_of(uint64_t record)
+{
+	uint64_t pc = record >> RECORD_PC, others = record & ~(UINT64_C(1) << RECORD_PC);
+
+	return others >> KB_UNWIND_PC ? 0 : others | pc << KB_UNWIND_PC;
+}
+
 /* @left: a bit for each register whose value follows. */
 static bool take_registers(struct kb_unwind_registers *registers, struct kb_bytes *bytes,
 			   uint64_t left)
 {
-	*registers = (struct kb_unwind_registers) { 0 };
-	for (; left; left &= left - 1) {
-		unsigned int number = (unsigned int)__builtin_ctzll(left);
-
-		if (number == RECORD_PC)
-			number = KB_UNWIND_PC;
-		else if (number >= KB_UNWIND_PC)
-			return false;
-		registers->value[number] = kb_bytes_64(bytes);
-		registers->known |= UINT64_C(1) << number;
-	}
-	return !bytes->bad;
+	*registers = (struct kb_unwind_registers) { .known = left };
+	for (; left; left &= left - 1)
+		registers->value[__builtin_ctzll(left)] = kb_bytes_64(bytes);
+	return registers->known && !bytes->bad;
 }
 
 /* What every sparse stack begins with. */
@@ -113,6 +113,17 @@ unsigned int kb_unwind_sparse_word(const void *data, size_t size, bool swap)
 	return bytes.bad ? 0 : head.word;
 }
 
+bool kb_unwind_sparse_find_registers(struct kb_unwind_sparse_registers *found, const void *data,
+				     size_t size, bool swap)
+{
+	struct kb_bytes bytes = { .data = data, .end = size, .swap = swap };
+
+	found->known = registers_of(take_head(&bytes).registers);
+	found->from = bytes.at;
+	found->to = found->from + sizeof(uint64_t) * (size_t)__builtin_popcountll(found->known);
+	return !bytes.bad && found->known && found->to <= size;
+}
+
 int kb_unwind_sparse_take(struct kb_unwind_sparse *sparse, const struct kb_unwind_machine *machine,
 			  const void *data, size_t size, bool swap)
 {
@@ -124,7 +135,7 @@ int kb_unwind_sparse_take(struct kb_unwind_sparse *sparse, const struct kb_unwin
 
 	if (bytes.bad || word != machine->word || head.scanned % word || size % word ||
 	    head.end >= KB_UNWIND_SCAN_ENDS ||
-	    !take_registers(&sparse->registers, &bytes, head.registers))
+	    !take_registers(&sparse->registers, &bytes, registers_of(head.registers)))
 		return -EBADMSG;
 	low = sparse->registers.value[machine->sp] & ~(uint64_t)(ALIGNMENT * word - 1);
 	if (low > UINT64_MAX - head.scanned)

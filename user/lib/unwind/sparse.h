@@ -31,6 +31,16 @@ struct kb_unwind_sparse {
 	size_t max_words;
 };
 
+/* Where the @size bytes at @data have the values of registers. */
+struct kb_unwind_sparse_registers {
+	uint64_t known;		/* a bit for each, as in struct kb_unwind_registers */
+	size_t from, to;	/* bytes; 8 for each, the lowest number first */
+};
+
+/* False: the bytes are too few for their registers. */
+bool kb_unwind_sparse_find_registers(struct kb_unwind_sparse_registers *found, const void *data,
+				     size_t size, bool swap);
+
 /* The bytes of a word of the program, as the @size bytes at @data say; 0: they are too few. */
 unsigned int kb_unwind_sparse_word(const void *data, size_t size, bool swap);
 

@@ -17,6 +17,8 @@ struct walk {
 	const struct kb_unwind_stack *stack;
 	const struct kb_unwind_machine *machine;
 	struct kb_unwind_registers regs;
+	uint64_t first;		/* registers that have the value with which the walk began */
+	uint64_t *used;		/* those of them at which it looked */
 	enum kb_unwind_end end;		/* set where a step returns false */
 	uint64_t cfa;
 	uint64_t scratch;	/* registers that the frame may still have: its callee, which was
@@ -70,9 +72,16 @@ static inline bool read_word(struct walk *walk, uint64_t address, uint64_t *word
 	return true;
 }
 
+/* The value of a register, which it may have lost. */
+static inline uint64_t look(const struct walk *walk, unsigned int reg)
+{
+	*walk->used |= walk->first & UINT64_C(1) << reg;
+	return walk->regs.value[reg];
+}
+
 static inline bool read_register(struct walk *walk, unsigned int reg, uint64_t *value)
 {
-	*value = walk->regs.value[reg];
+	*value = look(walk, reg);
 	/* cppcheck-suppress knownConditionTrueFalse ; stop() says why, and is false */
 	return walk->regs.known >> reg & 1 || stop(walk, KB_UNWIND_NO_REGISTER);
 }
@@ -109,7 +118,7 @@ static inline bool read_cfa_base(struct walk *walk, const struct kb_unwind_step 
 
 	if (walk->regs.known >> step->base & 1 || !(walk->scratch >> step->base & 1))
 		return read_register(walk, step->base, value);
-	*value = walk->regs.value[step->base];
+	*value = look(walk, step->base);
 	cfa = cut(walk, *value + (int64_t)step->offset);
 	if (!walk->machine->link && cfa > walk->regs.value[walk->machine->sp] &&
 	    read_word(walk, cfa - walk->machine->word, &pc) && pc)
@@ -241,10 +250,11 @@ static inline bool find_pc(struct walk *walk, const struct kb_unwind_step *rule,
 	return *pc || stop(walk, KB_UNWIND_ZERO);
 }
 
-static inline void set(struct kb_unwind_registers *regs, unsigned int reg, uint64_t value)
+static inline void set(struct walk *walk, unsigned int reg, uint64_t value)
 {
-	regs->value[reg] = value;
-	regs->known |= UINT64_C(1) << reg;
+	walk->regs.value[reg] = value;
+	walk->regs.known |= UINT64_C(1) << reg;
+	walk->first &= ~(UINT64_C(1) << reg);
 }
 
 #endif

@@ -47,9 +47,9 @@ static bool leave(struct walk *walk, const struct kb_unwind_step *rule, bool exa
 	walk->scratch = exact ? regs->known & ~(uint64_t)machine->preserved : 0;
 	regs->known &= machine->preserved & ~found.lost;
 	for (uint64_t left = found.known; left; left &= left - 1)
-		set(regs, __builtin_ctzll(left), found.value[__builtin_ctzll(left)]);
-	set(regs, machine->sp, sp);
-	set(regs, KB_UNWIND_PC, pc);
+		set(walk, __builtin_ctzll(left), found.value[__builtin_ctzll(left)]);
+	set(walk, machine->sp, sp);
+	set(walk, KB_UNWIND_PC, pc);
 	return true;
 }
 
@@ -80,7 +80,7 @@ static bool find_sp(struct walk *walk, uint64_t pc, uint64_t from, unsigned int 
 		    unsigned int step, kb_unwind_find *find, void *closure)
 {
 	for (unsigned int bytes = first; bytes <= FRAME_MAX; bytes += step) {
-		set(&walk->regs, walk->machine->sp, cut(walk, from + bytes));
+		set(walk, walk->machine->sp, cut(walk, from + bytes));
 		if (has_caller(walk, pc, find, closure))
 			return true;
 	}
@@ -100,7 +100,7 @@ static bool leave_record(struct walk *walk, uint64_t record, uint64_t pc, kb_unw
 
 	if (!read_word(walk, record, &value))
 		return false;
-	set(&walk->regs, machine->frame, value);
+	set(walk, machine->frame, value);
 	return find_sp(walk, pc, record, step, step, find, closure);
 }
 
@@ -122,9 +122,9 @@ static bool leave_by_frame(struct walk *walk)
 		return false;
 	walk->regs.known &= machine->preserved;
 	walk->scratch = 0;
-	set(&walk->regs, machine->frame, frame);
-	set(&walk->regs, machine->sp, record + 2U * machine->word);
-	set(&walk->regs, KB_UNWIND_PC, pc & ~(machine->signature | machine->pc_flags));
+	set(walk, machine->frame, frame);
+	set(walk, machine->sp, record + 2U * machine->word);
+	set(walk, KB_UNWIND_PC, pc & ~(machine->signature | machine->pc_flags));
 	return true;
 }
 
@@ -142,8 +142,8 @@ static bool leave_pushed(struct walk *walk, kb_unwind_find *find, void *closure)
 	for (; sp < end && read_word(walk, sp, &pc); sp += machine->word) {
 		if (!pc || is_in_stack(walk->stack, pc))
 			continue;
-		set(&walk->regs, machine->sp, sp + machine->word);
-		set(&walk->regs, KB_UNWIND_PC, pc);
+		set(walk, machine->sp, sp + machine->word);
+		set(walk, KB_UNWIND_PC, pc);
 		if (has_caller(walk, pc, find, closure))
 			return true;
 	}
@@ -160,7 +160,7 @@ static void leave_frame(struct walk *walk, uint64_t pc, kb_unwind_find *find, vo
 	uint64_t low = walk->regs.value[machine->sp];
 
 	if (!find_sp(walk, pc, low, 0, machine->word, find, closure))
-		set(&walk->regs, machine->sp, low);
+		set(walk, machine->sp, low);
 }
 
 /*
@@ -180,14 +180,14 @@ static bool leave_unknown(struct walk *walk, kb_unwind_find *find, void *closure
 	pc &= ~(machine->signature | machine->pc_flags);
 	if (!pc)
 		return false;
-	record = walk->regs.value[machine->frame];
+	record = look(walk, machine->frame);
 	has_record = machine->frame && record >= walk->regs.value[machine->sp] &&
 		     read_word(walk, record + machine->word, &saved) &&
 		     (saved & ~machine->signature) == pc;
 	if (has_record && !leave_record(walk, record, pc, find, closure))
 		return false;
 	walk->regs.known &= machine->preserved | UINT64_C(1) << machine->sp;
-	set(&walk->regs, KB_UNWIND_PC, pc);
+	set(walk, KB_UNWIND_PC, pc);
 	if (!has_record)
 		leave_frame(walk, pc, find, closure);
 	return true;
@@ -282,10 +282,14 @@ static bool leave_interrupted(struct walk *walk, const struct kb_unwind_step *ru
 void kb_unwind_walk(struct kb_unwind_chain *chain, const struct kb_unwind_registers *start,
 		    const struct kb_unwind_stack *stack, kb_unwind_find *find, void *closure)
 {
-	struct walk walk = { .stack = stack, .machine = stack->machine, .regs = *start };
+	struct walk walk = {
+		.stack = stack, .machine = stack->machine, .regs = *start, .first = ~UINT64_C(0),
+		.used = &chain->used,
+	};
 	bool exact = true;
 
 	chain->nr = 0;
+	chain->used = 0;
 	chain->sp = 0;
 	for (;;) {
 		struct kb_unwind_frame *frame = &chain->frames[chain->nr++];

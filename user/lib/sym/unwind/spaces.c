@@ -14,6 +14,7 @@ struct space {
 	struct kb_space_range *ranges;
 	uint32_t nr, max;
 	uint32_t last;			/* the range that was found last */
+	uint64_t changes;
 } __attribute__((aligned(8)));
 
 struct kb_spaces {
@@ -84,7 +85,16 @@ int kb_spaces_map(struct kb_spaces *spaces, uint32_t task, const struct kb_space
 		new[nr++].first = range->last + 1;
 	}
 	replace(space, at, end - at, new, nr);
+	space->changes++;
 	return 0;
+}
+
+uint64_t kb_spaces_changes(const struct kb_spaces *spaces, uint32_t task)
+{
+	uint64_t key = task;
+	const struct space *space = kb_table_find(&spaces->by_task, &key);
+
+	return space ? space->changes : 0;
 }
 
 const struct kb_space_range *kb_spaces_find(const struct kb_spaces *spaces, uint32_t task,

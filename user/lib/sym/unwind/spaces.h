@@ -30,4 +30,7 @@ int kb_spaces_map(struct kb_spaces *spaces, uint32_t task, const struct kb_space
 const struct kb_space_range *kb_spaces_find(const struct kb_spaces *spaces, uint32_t task,
 					    uint64_t address);
 
+/* How often kb_spaces_map() has changed what @task has mapped. */
+uint64_t kb_spaces_changes(const struct kb_spaces *spaces, uint32_t task);
+
 #endif

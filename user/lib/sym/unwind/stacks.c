@@ -8,6 +8,7 @@
 #include "sym/jit/jitdump_file.h"
 #include "sym/unwind/dumps.h"
 #include "sym/unwind/files.h"
+#include "sym/unwind/memo.h"
 #include "sym/unwind/spaces.h"
 #include "sym/unwind/stacks.h"
 #include "unwind/sparse.h"
@@ -16,6 +17,7 @@ struct kb_stacks {
 	struct kb_spaces *spaces;
 	struct kb_unwind_files *files;
 	struct kb_unwind_dumps *dumps;
+	struct kb_unwind_memo *memo;
 	uint64_t time;			/* CLOCK_MONOTONIC of the stack, in ns */
 	struct kb_unwind_chain chain;
 	struct kb_unwind_word *words;
@@ -24,6 +26,7 @@ struct kb_stacks {
 	uint32_t task;					/* whose it is */
 	bool unmapped;		/* nothing is mapped where it was */
 	bool waits;		/* a file is being read */
+	bool passing;		/* it was in code whose rows may be others later */
 };
 
 int kb_stacks_create(struct kb_stacks **out, uint32_t max)
@@ -38,6 +41,7 @@ int kb_stacks_create(struct kb_stacks **out, uint32_t max)
 	stacks->chain.frames = calloc(max, sizeof(*stacks->chain.frames));
 	ret = stacks->chain.frames ? kb_spaces_create(&stacks->spaces) : -ENOMEM;
 	ret = ret ?: kb_unwind_dumps_create(&stacks->dumps);
+	ret = ret ?: kb_unwind_memo_create(&stacks->memo);
 	ret = ret ?: kb_unwind_files_create(&stacks->files);
 	stacks->time = UINT64_MAX;
 	if (ret)
@@ -53,6 +57,7 @@ void kb_stacks_destroy(struct kb_stacks *stacks)
 		return;
 	kb_unwind_files_destroy(stacks->files);
 	kb_unwind_dumps_destroy(stacks->dumps);
+	kb_unwind_memo_destroy(stacks->memo);
 	kb_spaces_destroy(stacks->spaces);
 	free(stacks->chain.frames);
 	free(stacks->words);
@@ -85,12 +90,13 @@ void kb_stacks_wait(struct kb_stacks *stacks)
 	kb_unwind_dumps_wait(stacks->dumps);
 }
 
-/* The rows of code that was made at run time. */
+/* The rows of code that was made at run time, or whose file nobody could read yet. */
 static const struct kb_unwind_rows *find_made(struct kb_stacks *stacks, uint64_t address,
 					      uint64_t *bias)
 {
 	const struct kb_unwind_rows *rows;
 
+	stacks->passing = true;
 	if (stacks->waits)
 		return NULL;
 	rows = kb_unwind_dumps_find(stacks->dumps, stacks->task, address, stacks->time, bias,
@@ -133,30 +139,47 @@ static const struct kb_unwind_machine *machine_of(const void *data, size_t size)
 	return word ? kb_unwind_machine(word == 8 ? KB_NATIVE_64 : KB_NATIVE_32, word) : NULL;
 }
 
-int kb_stacks_unwind(struct kb_stacks *stacks, uint32_t task, const void *data, size_t size,
-		     const struct kb_unwind_chain **chain)
+/* Fill the chain. Returns as kb_stacks_unwind(). */
+static int walk(struct kb_stacks *stacks, const struct kb_unwind_seen *stack)
 {
-	const struct kb_unwind_machine *machine = machine_of(data, size);
 	struct kb_unwind_sparse sparse;
 	int ret;
 
-	*chain = &stacks->chain;
 	stacks->chain.nr = 0;
-	if (!machine)
+	if (!stack->machine)
 		return -EBADMSG;
-	if (!KB_ARRAY_ROOM(stacks->words, stacks->max_words, size / sizeof(uint32_t)))
+	if (!KB_ARRAY_ROOM(stacks->words, stacks->max_words, stack->size / sizeof(uint32_t)))
 		return -ENOMEM;
 	sparse = (struct kb_unwind_sparse) {
 		.words = stacks->words, .max_words = stacks->max_words,
 	};
-	ret = kb_unwind_sparse_take(&sparse, machine, data, size, false);
+	ret = kb_unwind_sparse_take(&sparse, stack->machine, stack->data, stack->size, false);
 	if (ret)
 		return ret;
-	stacks->task = task;
-	stacks->machine = machine;
-	stacks->waits = stacks->unmapped = false;
+	stacks->task = stack->task;
+	stacks->machine = stack->machine;
+	stacks->waits = stacks->unmapped = stacks->passing = false;
 	kb_unwind_walk(&stacks->chain, &sparse.registers, &sparse.stack, find_rows, stacks);
 	if (stacks->waits)
 		return -EAGAIN;
 	return stacks->unmapped && stacks->chain.nr == 1 ? -ENOENT : 0;
+}
+
+int kb_stacks_unwind(struct kb_stacks *stacks, uint32_t task, const void *data, size_t size,
+		     const struct kb_unwind_chain **chain)
+{
+	struct kb_unwind_seen stack = {
+		.task = task, .changes = kb_spaces_changes(stacks->spaces, task),
+		.machine = machine_of(data, size), .data = data, .size = size,
+	};
+	int ret;
+
+	*chain = stack.machine ? kb_unwind_memo_find(stacks->memo, &stack) : NULL;
+	if (*chain)
+		return 0;
+	*chain = &stacks->chain;
+	ret = walk(stacks, &stack);
+	if (!ret && !stacks->passing)
+		kb_unwind_memo_keep(stacks->memo, &stack, &stacks->chain);
+	return ret;
 }
