@@ -50,6 +50,24 @@ def programs_that_only_waited_are_in_it(tmp):
     assert "burn_sixty" in tap.run("script", cwd=tmp).stdout
 
 
+def an_address_that_has_another_file_later_has_both(tmp):
+    program, symbols, offset, vaddr, size = build(tmp, "-pie", "-fPIE")
+    second = shutil.copy(program, os.path.join(tmp, "second"))
+    capture = Maker()
+    capture.task(7, "truth")
+    place = 0x1000 + symbols["burn_sixty"] - vaddr + 1
+    for at, mapped in (1000, program), (5000, second), (9000, program):
+        capture.map(7, 0x1000, size, offset, mapped, at)
+        for i in range(3):
+            capture.switch(0, at + 10 * i + 1, 7)
+            capture.switch(0, at + 10 * i + 2, 0, blocked=True, chain=[place])
+    capture.save(os.path.join(tmp, "kbarman.cap"))
+    assert tap.run("bundle", cwd=tmp).returncode == 0
+    with gzip.open(os.path.join(tmp, "kbarman.cap.symbols"), "rt") as file:
+        images = [line for line in file if line.startswith("image ")]
+    assert [sum(line.endswith(f" {name}\n") for line in images) for name in (program, second)] == [1, 1], images
+
+
 def another_machine_does_not_overwrite_it(tmp):
     _, path = bundle(tmp)
     with open(path, "rb") as file:

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The place of an address in a file, for formats that contain it beside the name. */
+/*
+ * What else is known of the address that was resolved last: its place in a file, for formats that
+ * contain it beside the name, and for how long the answer holds.
+ */
 #ifndef KB_LIB_SYM_SYMBOLIZER_PLACE_H
 #define KB_LIB_SYM_SYMBOLIZER_PLACE_H
 
@@ -19,5 +22,8 @@ struct kb_place {
 
 /* The place of the address that @symbolizer resolved last. Holds until it resolves another one. */
 const struct kb_place *kb_symbolizer_place(const struct kb_symbolizer *symbolizer);
+
+/* The time for which the last answer holds for its task and address, in ticks: from *@since to *@until. */
+void kb_symbolizer_holds(const struct kb_symbolizer *symbolizer, uint64_t *since, uint64_t *until);
 
 #endif

@@ -472,6 +472,12 @@ const struct kb_place *kb_symbolizer_place(const struct kb_symbolizer *symbolize
 	return &symbolizer->where;
 }
 
+void kb_symbolizer_holds(const struct kb_symbolizer *symbolizer, uint64_t *since, uint64_t *until)
+{
+	*since = symbolizer->holds.since;
+	*until = symbolizer->holds.until;
+}
+
 uint32_t kb_symbolizer_frames(struct kb_symbolizer *symbolizer, uint32_t task_id,
 			      uint64_t timestamp, uint64_t pc, const struct kb_frame **frames)
 {
