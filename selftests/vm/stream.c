@@ -536,6 +536,17 @@ static pid_t poller_id(void)
 	return id;
 }
 
+/* A thread that runs @poll with the descriptor @fd, and sleeps there. */
+static pthread_t start_poller(void *(*poll)(void *), int *fd)
+{
+	pthread_t poller;
+
+	if (pthread_create(&poller, NULL, poll, fd))
+		lost("no thread");
+	wait_until_asleep(poller_id());
+	return poller;
+}
+
 TEST_F(stream, poll_wakes_at_the_watermark)
 {
 	struct kbarman_configure c = stream(256 * KIB);
@@ -545,8 +556,7 @@ TEST_F(stream, poll_wakes_at_the_watermark)
 	c.watermark = 16 * KIB;
 	ASSERT_EQ(0, configure(self->fd, c));
 	ASSERT_EQ(0, start(self->fd));
-	ASSERT_EQ(0, pthread_create(&poller, NULL, poll_for_ever, &self->fd));
-	wait_until_asleep(poller_id());
+	poller = start_poller(poll_for_ever, &self->fd);
 	/* A test of the ring's fill is made once a page. */
 	while (stats(self->fd, WRITER_CPU).bytes < 16 * KIB + 4096)
 		waitpid(writer_create(100), NULL, 0);
@@ -573,8 +583,7 @@ TEST_F(stream, poll_sleeps_until_the_watermark)
 	c.watermark = 512 * KIB;
 	ASSERT_EQ(0, configure(self->fd, c));
 	ASSERT_EQ(0, start(self->fd));
-	ASSERT_EQ(0, pthread_create(&poller, NULL, count_sleeps, &self->fd));
-	wait_until_asleep(poller_id());
+	poller = start_poller(count_sleeps, &self->fd);
 	while (stats(self->fd, WRITER_CPU).bytes < 512 * KIB + 4096)
 		waitpid(writer_create(1000), NULL, 0);
 	ASSERT_EQ(0, pthread_join(poller, &sleeps));
