@@ -5,7 +5,7 @@
 # kills, other recorders; and when there is very much of something. selftests/lib/device_test.sh
 # says how to run it; besides
 #
-#	THREADS=path of selftests/vm/threads.c
+#	THREADS=path of selftests/vm/threads.c  TRUTH=path of selftests/truth/truth.c
 #	KILLS=3  FORKS=300  NR_THREADS=300  STOP=2	how much (seconds) of each
 #	KBARMAN_CPUS=1	how many CPUs there have to be
 
@@ -17,6 +17,7 @@ lib=$(dirname "$0")/device_test.sh
 # shellcheck source-path=SCRIPTDIR source=../lib/device_record.sh
 . "${lib%test.sh}record.sh"
 built_beside THREADS threads
+built_beside TRUTH truth-static
 
 # A program for a shell, which switches tasks until the file `stop` is there.
 busy='while [ ! -e stop ]; do /bin/true; done'
@@ -159,6 +160,43 @@ killed_at_any_moment_it_leaves_what_it_wrote() {
 	record -o next.cap true && is_whole next.cap && "$KBARMAN" report next.cap >/dev/null
 }
 
+has_marker() {
+	"$KBARMAN" script "$1" 2>/dev/null | grep -q '^ *marker '
+}
+
+# A program that nobody can read, because who reads it is stopped: what comes after it waits.
+killed_while_it_reads_a_program_it_leaves_what_waits() {
+	mkdir home
+	HOME=$PWD/home "$KBARMAN" record -q -g -a -o k.cap &
+	pid=$!
+	begun k.cap || return 1
+	decoder=
+	while [ ! "$decoder" ]; do
+		cp "$TRUTH" first
+		./first -s 1 >/dev/null
+		decoder=$(pgrep -P $pid)
+	done
+	# shellcheck disable=SC2086 # one of them, or several
+	kill -STOP $decoder
+	cp "$THREADS" unread
+	./unread 30 >/dev/null &
+	worker=$!
+	cp "$THREADS" marker
+	tries=0
+	until "$KBARMAN" recover -o r.cap k.cap.partial 2>said && has_marker r.cap; do
+		./marker 1 >/dev/null
+		sleep 0.2
+		[ $((tries += 1)) -lt 100 ] || { cat said; break; }
+	done
+	! has_marker k.cap.partial || { echo "it did not wait"; tries=100; }
+	kill -KILL $pid $decoder
+	wait $pid $worker 2>/dev/null
+	"$KBARMAN" recover -o last.cap k.cap.partial 2>said && [ $tries -lt 100 ] && "$KBARMAN" check last.cap &&
+		has_marker last.cap && grep -q 'had not yet unwound their stacks' said && return
+	cat said
+	return 1
+}
+
 a_clock_that_steps_changes_no_record() {
 	before=$(date +%s)
 	"$KBARMAN" record -a sleep 30 &
@@ -275,4 +313,4 @@ long_every_cpu_is_recorded() {
 	[ "$cpus" -eq "$(nproc)" ] && [ "$cpus" -ge "${KBARMAN_CPUS:-1}" ]
 }
 
-run_tests ends small_disk span is_recovered many_threads
+run_tests ends small_disk span is_recovered has_marker many_threads

@@ -164,6 +164,9 @@ static void say_what_was_kept(const char *name, const struct recovered *sum)
 	if (sum->untold)
 		cli_note("%" PRIu64 " of these records were not yet counted in the header",
 			 sum->untold);
+	if (s->stacks)
+		cli_note("%" PRIu64 " call chains end in their first function of user code: the recorder had not yet "
+			 "unwound their stacks", s->stacks);
 	if (s->dropped)
 		cli_note("dropped %" PRIu64 " bytes that contain no whole block", s->dropped);
 	if (s->missing)

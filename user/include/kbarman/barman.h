@@ -346,6 +346,7 @@ struct kb_salvage {
 	uint64_t untold;		/* in whole blocks behind those */
 	uint64_t dropped;		/* in the file, but not in a whole block */
 	uint64_t missing;		/* counted by the header, but not in the file */
+	uint64_t stacks;		/* records, among those of `untold`: nobody has unwound their stacks */
 };
 
 /*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A queue of pieces, written in order by one thread. A piece without bytes is a sync. The first
+ * A queue of pieces, written in order by one thread, with syncs and cuts between them. The first
  * error is kept. After it the queue is emptied without writing, because data after a hole are
  * useless.
  */
@@ -19,10 +19,13 @@
 #define PIECES_MAX	256U		/* pieces that wait; a caller waits at this limit */
 #define SPARE_MAX	8U		/* unused pieces kept for later writes */
 
+enum what { WRITE, SYNC, CUT };
+
 struct piece {
 	struct piece *next;
+	enum what what;
 	uint64_t offset;
-	size_t length;			/* 0: a sync */
+	size_t length;
 	uint8_t data[PIECE_BYTES];
 };
 
@@ -46,8 +49,10 @@ static int write_piece(int fd, const struct piece *piece)
 	uint64_t offset = piece->offset;
 	size_t left = piece->length;
 
-	if (!left)
+	if (piece->what == SYNC)
 		return fdatasync(fd) && errno != EINVAL ? -errno : 0;
+	if (piece->what == CUT)
+		return ftruncate(fd, (off_t)offset) ? -errno : 0;
 	while (left) {
 		ssize_t n = pwrite(fd, from, left, (off_t)offset);
 
@@ -119,7 +124,8 @@ static struct piece *new_piece(struct kb_behind *behind)
 	return piece;
 }
 
-static int add_piece(struct kb_behind *behind, const void *data, size_t length, uint64_t offset)
+static int add_piece(struct kb_behind *behind, enum what what, const void *data, size_t length,
+		     uint64_t offset)
 {
 	struct piece *piece;
 	int ret;
@@ -131,6 +137,7 @@ static int add_piece(struct kb_behind *behind, const void *data, size_t length, 
 	piece = ret ? NULL : new_piece(behind);
 	if (piece) {
 		piece->next = NULL;
+		piece->what = what;
 		piece->offset = offset;
 		piece->length = length;
 		if (length)
@@ -157,7 +164,7 @@ int kb_behind_write(struct kb_behind *behind, const void *data, size_t length, u
 	while (length && !ret) {
 		size_t part = length < PIECE_BYTES ? length : PIECE_BYTES;
 
-		ret = add_piece(behind, from, part, offset);
+		ret = add_piece(behind, WRITE, from, part, offset);
 		from += part;
 		offset += part;
 		length -= part;
@@ -167,7 +174,12 @@ int kb_behind_write(struct kb_behind *behind, const void *data, size_t length, u
 
 int kb_behind_sync(struct kb_behind *behind)
 {
-	return add_piece(behind, NULL, 0, 0);
+	return add_piece(behind, SYNC, NULL, 0, 0);
+}
+
+int kb_behind_cut(struct kb_behind *behind, uint64_t length)
+{
+	return add_piece(behind, CUT, NULL, 0, length);
 }
 
 int kb_behind_drain(struct kb_behind *behind)

@@ -24,8 +24,9 @@ void kb_behind_destroy(struct kb_behind *behind);
  */
 int kb_behind_write(struct kb_behind *behind, const void *data, size_t length, uint64_t offset);
 
-/* Sync the file after all earlier writes. Does not wait for it. */
+/* Sync the file after all earlier writes, or cut it to @length bytes. Do not wait for it. */
 int kb_behind_sync(struct kb_behind *behind);
+int kb_behind_cut(struct kb_behind *behind, uint64_t length);
 
 /* Wait until everything is done. */
 int kb_behind_drain(struct kb_behind *behind);

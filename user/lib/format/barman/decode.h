@@ -27,7 +27,10 @@ static kb_always_inline uint32_t decode_chain(struct kb_barman *b, const struct 
 		return 0;
 	nr = kb_load32(at, swap);
 	/* A stack after the chain is for who records: see uapi/barman_v2.h. */
-	nr_kernel = kb_load32(at + 4, swap) & ~BM_KBARMAN_CHAIN_STACK;
+	nr_kernel = kb_load32(at + 4, swap);
+	if (kb_unlikely(nr_kernel & BM_KBARMAN_CHAIN_STACK))
+		b->stacks++;
+	nr_kernel &= ~BM_KBARMAN_CHAIN_STACK;
 	if (nr > (left - 8) / word || nr > BARMAN_CHAIN_MAX || nr_kernel > nr) {
 		barman_finding(b, event->offset, "a call chain of %" PRIu32 " addresses, %" PRIu32
 			       " of the kernel, in %" PRIu64 " bytes", nr, nr_kernel, left - 8);

@@ -73,6 +73,7 @@ struct kb_barman {
 	uint64_t *counters;
 	struct kb_custom_value *custom;
 	uint64_t *chain;
+	uint64_t stacks;		/* chains behind which there was a stack */
 	uint64_t arguments[KB_SYSCALL_ARGUMENTS];	/* of the last system call */
 
 	/* counters.c */

@@ -111,11 +111,37 @@ void barman_write_to(struct kb_barman_writer *writer, struct kb_out *out)
 	writer->seekable = false;
 }
 
+/* End the file where the records that are flushed end: what is written there next may be less. */
+static int cut_tail(struct kb_barman_writer *writer)
+{
+	uint64_t end = writer->base + writer->places.end + writer->flushed;
+	int ret;
+
+	writer->tail = 0;
+	if (writer->behind)
+		ret = kb_behind_cut(writer->behind, end);
+	else
+		ret = ftruncate(writer->fd, (off_t)end) ? -errno : 0;
+	return ret ? io_error(writer, -ret) : 0;
+}
+
+int barman_write_tail(struct kb_barman_writer *writer, const void *blocks, size_t bytes)
+{
+	int ret = writer->seekable ? put(writer, blocks, bytes,
+					 writer->places.end + writer->flushed + writer->tail) : 0;
+
+	if (!ret && writer->seekable)
+		writer->tail += bytes;
+	return ret;
+}
+
 int barman_flush(struct kb_barman_writer *writer)
 {
 	int ret = 0;
 
-	if (!writer->seekable && !writer->header_sent)
+	if (writer->tail && writer->used)
+		ret = cut_tail(writer);
+	if (!ret && !writer->seekable && !writer->header_sent)
 		ret = send_header(writer, true);
 	if (!ret)
 		ret = put(writer, writer->buffer, writer->used,

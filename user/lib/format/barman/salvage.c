@@ -88,6 +88,7 @@ static int salvage_segment(struct kb_barman *barman, struct barman_segment *segm
 			   struct kb_salvage *salvage, struct kb_error *err)
 {
 	uint64_t size = barman->source.size, at = segment->start, told, end = segment->end;
+	uint64_t stacks = barman->stacks;
 	int ret = walk(barman, &at, end, false, err);
 
 	told = at;
@@ -98,6 +99,7 @@ static int salvage_segment(struct kb_barman *barman, struct barman_segment *segm
 	segment->end = at;
 	salvage->told += told - segment->start;
 	salvage->untold += at - told;
+	salvage->stacks += barman->stacks - stacks;
 	if (size < end && !barman->open_ended)
 		salvage->missing += end - (size > at ? size : at);
 	salvage->dropped += (size < end ? size : end) > at ? (size < end ? size : end) - at : 0;

@@ -50,6 +50,7 @@ struct kb_barman_writer {
 	uint8_t *buffer;
 	size_t used, room;
 	uint64_t flushed;		/* bytes of the record buffer in the file */
+	uint64_t tail;			/* bytes behind these, until more are flushed */
 
 	/* Circular: the whole record buffer. Offsets only grow. */
 	uint8_t *ring;
@@ -82,6 +83,13 @@ void barman_write_to(struct kb_barman_writer *writer, struct kb_out *out);
 
 /* Write buffered blocks. If the header can't come last, it is written first. */
 int barman_flush(struct kb_barman_writer *writer);
+
+/*
+ * Write whole blocks behind all that was flushed, and behind those of earlier calls; nothing may be
+ * buffered. The header does not count them: they are for kb_barman_salvage(), if this process is
+ * killed. They are gone when more is flushed. Files that can't seek get none.
+ */
+int barman_write_tail(struct kb_barman_writer *writer, const void *blocks, size_t bytes);
 
 /*
  * barman_write_behind(): from now on, until finish, a thread writes to the file if it is a

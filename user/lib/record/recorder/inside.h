@@ -12,6 +12,7 @@
  *	objects.c		... and of what tasks wait for
  *	waits.c			switches of which only those of long waits have call chains
  *	stacks.c		records whose stacks are unwound
+ *	tail.c			records that wait for that, behind the end of the file
  *	part.c			what is different if the file is one part of a session
  */
 #ifndef KB_LIB_RECORD_RECORDER_INSIDE_H
@@ -45,6 +46,7 @@ struct recorder_notes {
 
 struct kb_mounts;
 struct kb_short_waits;
+struct kb_waiting;
 struct recorder_objects;
 struct recorder_part;
 struct recorder_stacks;
@@ -72,6 +74,7 @@ struct kb_recorder {
 	int64_t clock_read;		/* when, in CLOCK_BOOTTIME, which goes on in suspend */
 	uint64_t clock_hz;
 	uint64_t unsynced;		/* bytes of records */
+	uint64_t tail_records;		/* behind the end of the file */
 	uint32_t strings_done, tasks_done, maps_done, charts_done, series_done;
 	uint32_t task_facts_done;
 	uint64_t unix_base;		/* of the header, ns since 1970; 0: that of the session */
@@ -174,6 +177,13 @@ int recorder_stacks_go_on(struct kb_recorder *recorder, uint64_t now, struct kb_
 
 /* Write all of them. */
 int recorder_stacks_end(struct kb_recorder *recorder, struct kb_error *err);
+
+/* The records that wait, in their order; NULL: none ever do. */
+const struct kb_waiting *recorder_waits_waiting(const struct kb_recorder *recorder);
+const struct kb_waiting *recorder_stacks_waiting(const struct kb_recorder *recorder);
+
+/* Put all of these behind the end of the file, unless it is a part. Returns 0 or -errno. */
+int recorder_tail_write(struct kb_recorder *recorder);
 
 /* Write how the chains of stacks ended. */
 int recorder_stacks_facts(struct kb_recorder *recorder, struct kb_error *err);

@@ -109,7 +109,7 @@ static int extend(struct kb_recorder *recorder, struct kb_error *err)
 static int sync_writer(struct kb_recorder *recorder)
 {
 	recorder->unsynced = 0;
-	return kb_barman_writer_sync(recorder->writer);
+	return recorder_tail_write(recorder) ?: kb_barman_writer_sync(recorder->writer);
 }
 
 /* Counts @records, the oldest of which is of the time @first, and syncs the file now and then. */

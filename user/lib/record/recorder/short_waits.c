@@ -166,6 +166,11 @@ void kb_short_waits_remove_first(struct kb_short_waits *waits)
 	kb_waiting_remove_first(&waits->records);
 }
 
+const struct kb_waiting *kb_short_waits_records(const struct kb_short_waits *waits)
+{
+	return &waits->records;
+}
+
 uint64_t kb_short_waits_count(const struct kb_short_waits *waits)
 {
 	return waits->count;

@@ -18,6 +18,7 @@
 #include <kbarman/merge.h>
 
 struct kb_short_waits;
+struct kb_waiting;
 
 /*
  * Waits of less than @min ticks are short. Records of CPUs from @nr_cpus on are not looked at. At
@@ -36,6 +37,9 @@ int kb_short_waits_add(struct kb_short_waits *waits, const struct kb_raw_record 
  */
 bool kb_short_waits_first(struct kb_short_waits *waits, uint64_t now, struct kb_raw_record *record);
 void kb_short_waits_remove_first(struct kb_short_waits *waits);
+
+/* All that wait, in their order. */
+const struct kb_waiting *kb_short_waits_records(const struct kb_short_waits *waits);
 
 /* How many chains were left out. */
 uint64_t kb_short_waits_count(const struct kb_short_waits *waits);

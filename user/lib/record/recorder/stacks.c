@@ -242,6 +242,11 @@ int recorder_stacks_end(struct kb_recorder *recorder, struct kb_error *err)
 	return ret ? recorder_write_failed(err, ret) : 0;
 }
 
+const struct kb_waiting *recorder_stacks_waiting(const struct kb_recorder *recorder)
+{
+	return recorder->stacks ? &recorder->stacks->waiting : NULL;
+}
+
 int recorder_stacks_facts(struct kb_recorder *recorder, struct kb_error *err)
 {
 	struct recorder_stacks *s = recorder->stacks;

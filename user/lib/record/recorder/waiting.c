@@ -40,15 +40,28 @@ int kb_waiting_add(struct kb_waiting *waiting, const struct kb_raw_record *recor
 	return 0;
 }
 
-struct kb_raw_record kb_waiting_first(const struct kb_waiting *waiting)
+bool kb_waiting_next(const struct kb_waiting *waiting, size_t *at, struct kb_raw_record *record)
 {
-	const uint8_t *at = waiting->bytes + waiting->first;
+	const uint8_t *bytes = waiting->bytes + waiting->first + *at;
 	struct head head;
 
-	memcpy(&head, at, sizeof(head));
-	return (struct kb_raw_record) {
-		.data = at + sizeof(head), .length = head.length, .timestamp = head.timestamp,
+	if (*at == kb_waiting_bytes(waiting))
+		return false;
+	memcpy(&head, bytes, sizeof(head));
+	*record = (struct kb_raw_record) {
+		.data = bytes + sizeof(head), .length = head.length, .timestamp = head.timestamp,
 	};
+	*at += sizeof(head) + head.room;
+	return true;
+}
+
+struct kb_raw_record kb_waiting_first(const struct kb_waiting *waiting)
+{
+	struct kb_raw_record record = { 0 };
+	size_t at = 0;
+
+	kb_waiting_next(waiting, &at, &record);
+	return record;
 }
 
 void kb_waiting_remove_first(struct kb_waiting *waiting)

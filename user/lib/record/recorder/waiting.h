@@ -39,6 +39,12 @@ struct kb_raw_record kb_waiting_first(const struct kb_waiting *waiting);
 void kb_waiting_remove_first(struct kb_waiting *waiting);
 
 /*
+ * The record at *@at, which is 0 for the first one that waits and then that of the next one. False:
+ * there is no other. It is valid until the next change.
+ */
+bool kb_waiting_next(const struct kb_waiting *waiting, size_t *at, struct kb_raw_record *record);
+
+/*
  * If the record at @place still waits: its bytes, and how many they are, until the next change. They
  * may be changed, and cut to @length, which are not more than it has. NULL: it does not wait.
  */

@@ -51,6 +51,11 @@ int recorder_waits_go_on(struct kb_recorder *recorder, uint64_t now, struct kb_e
 	return ret ? recorder_write_failed(err, ret) : 0;
 }
 
+const struct kb_waiting *recorder_waits_waiting(const struct kb_recorder *recorder)
+{
+	return recorder->short_waits ? kb_short_waits_records(recorder->short_waits) : NULL;
+}
+
 int recorder_waits_facts(struct kb_recorder *recorder, struct kb_error *err)
 {
 	int ret;
