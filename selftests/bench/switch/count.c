@@ -3,14 +3,15 @@
  * A plugin for QEMU that counts the instructions which the guest executes between two marks
  * (mark.h), in the kernel and in programs:
  *
- *	-plugin count.so,out=FILE[,addresses=PREFIX]
+ *	-plugin count.so,out=FILE[,addresses=PREFIX][,line=BYTES]
  *
  * FILE gets a line "SECTION INSTRUCTIONS" at every end mark; sections count from 0. On request
  * PREFIX.SECTION gets a line "ADDRESS COUNT DISASSEMBLY" for every kernel instruction that was
  * executed there.
  *
  * An instruction with a repeat prefix counts once, however often it repeats: a processor
- * copies many bytes a step, and who copies by `rep movsb` is not to look the dearer for it.
+ * copies many bytes a step, and who copies by `rep movsb` is not to look the dearer for it. With
+ * "line" it counts once for every BYTES that it moves: who copies much does not look cheap either.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -37,6 +38,7 @@ static struct counters totals;		/* of one number */
 static unsigned int section;
 static FILE *out;
 static const char *addresses;		/* NULL = not asked for */
+static unsigned int line;		/* 0: an instruction that repeats counts once */
 
 /* A new number, in the block that has room. */
 static void place(struct counter *counter)
@@ -136,8 +138,15 @@ static void count_repeating(unsigned int vcpu, void *context)
 	last_total = ++*totals.values;
 }
 
+static void count_lines(unsigned int vcpu, void *context)
+{
+	(void)vcpu;
+	*totals.values += lines_filled((uintptr_t)context, line);
+}
+
 static void translate_insn(struct qemu_plugin_insn *insn)
 {
+	unsigned int bytes = repeated_bytes(insn);
 	const struct counter *counter;
 	uint32_t mark = mark_of(insn);
 
@@ -146,7 +155,12 @@ static void translate_insn(struct qemu_plugin_insn *insn)
 						       QEMU_PLUGIN_CB_NO_REGS, NULL);
 		return;
 	}
-	if (repeats(insn)) {
+	if (bytes && line) {
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, count_lines, QEMU_PLUGIN_CB_NO_REGS,
+						       (void *)(uintptr_t)bytes);
+		return;
+	}
+	if (bytes) {
 		qemu_plugin_register_vcpu_insn_exec_cb(insn, count_repeating,
 						       QEMU_PLUGIN_CB_NO_REGS, counter_of(insn));
 		return;
@@ -178,12 +192,14 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int
 			path = argv[i] + 4;
 		else if (!strncmp(argv[i], "addresses=", 10))
 			addresses = strdup(argv[i] + 10);
+		else if (!strncmp(argv[i], "line=", 5))
+			line = atoi(argv[i] + 5);
 		else
 			path = NULL;
 	}
 	if (!path || !know_guest(info) || info->system.max_vcpus != 1) {
-		fprintf(stderr, "count: wants out=FILE[,addresses=PREFIX], on one vCPU of x86_64 or "
-			"aarch64\n");
+		fprintf(stderr, "count: wants out=FILE[,addresses=PREFIX][,line=BYTES], on one vCPU "
+			"of x86_64 or aarch64\n");
 		return -1;
 	}
 	out = fopen(path, "w");

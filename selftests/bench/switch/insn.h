@@ -41,30 +41,44 @@ static inline uint32_t mark_of(const struct qemu_plugin_insn *insn)
 	return words[1];
 }
 
-static inline const uint8_t *without_prefixes(const uint8_t *at, const uint8_t *end_of_insn,
-					       bool *repeats)
-{
-	*repeats = false;
-	for (; at < end_of_insn; at++)
-		if (*at == 0xf2 || *at == 0xf3)
-			*repeats = true;
-		else if ((*at & 0xf0) != 0x40 && *at != 0x66 && *at != 0x67)
-			break;
-	return at;
-}
-
-/* A string instruction or one of I/O, with a repeat prefix. */
-static inline bool repeats(const struct qemu_plugin_insn *insn)
+/*
+ * A string instruction or one of I/O, with a repeat prefix: how many bytes it moves at once.
+ * 0: another instruction.
+ */
+static inline unsigned int repeated_bytes(const struct qemu_plugin_insn *insn)
 {
 	uint8_t data[INSN_MOST];
-	const uint8_t *last = data + insn_bytes(insn, data);
-	bool prefix;
-	const uint8_t *opcode = without_prefixes(data, last, &prefix);
+	size_t i, size = insn_bytes(insn, data);
+	unsigned int width = 4;
+	bool prefix = false;
 
-	if (guest_is_arm64 || !prefix || opcode == last)
-		return false;
-	return (*opcode >= 0x6c && *opcode <= 0x6f) || (*opcode >= 0xa4 && *opcode <= 0xa7) ||
-	       (*opcode >= 0xaa && *opcode <= 0xaf);
+	for (i = 0; i < size; i++)
+		if (data[i] == 0xf2 || data[i] == 0xf3)
+			prefix = true;
+		else if ((data[i] & 0xf8) == 0x48)
+			width = 8;
+		else if (data[i] == 0x66)
+			width = 2;
+		else if ((data[i] & 0xf0) != 0x40 && data[i] != 0x67)
+			break;
+	if (guest_is_arm64 || !prefix || i == size)
+		return 0;
+	if (data[i] < 0x6c || (data[i] > 0x6f && data[i] < 0xa4) || data[i] == 0xa8 ||
+	    data[i] == 0xa9 || data[i] > 0xaf)
+		return 0;
+	return data[i] & 1 ? width : 1;
+}
+
+/* How many times @line bytes are full when @bytes more are moved. */
+static inline uint64_t lines_filled(uintptr_t bytes, unsigned int line)
+{
+	static uint64_t moved;
+	uint64_t lines;
+
+	moved += bytes;
+	lines = moved / line;
+	moved %= line;
+	return lines;
 }
 
 #endif /* KBARMAN_BENCH_INSN_H */

@@ -308,12 +308,8 @@ CALLBACK(on_interrupt_return)
 
 CALLBACK(on_repeating)
 {
-	static uint64_t bytes;
-
 	(void)vcpu;
-	bytes += (uintptr_t)context;
-	*total += bytes / LINE;
-	bytes %= LINE;
+	*total += lines_filled((uintptr_t)context, LINE);
 }
 
 /* ---- translation ---- */
@@ -367,19 +363,6 @@ static void translate_direct(const struct insn *insn)
 		call_back(insn->insn, on_unlock, 0);
 }
 
-/* How many bytes it moves at once. */
-static unsigned int width(const struct insn *insn)
-{
-	unsigned int i;
-
-	if (!(insn->bytes[insn->opcode] & 1))
-		return 1;
-	for (i = 0; i < insn->opcode; i++)
-		if ((insn->bytes[i] & 0xf8) == 0x48)
-			return 8;
-	return 4;
-}
-
 static void translate_module(const struct insn *insn, uint8_t opcode)
 {
 	size_t function = function_at(insn->address);
@@ -405,13 +388,14 @@ static bool is_call(const struct insn *insn)
 static void translate_insn(struct qemu_plugin_insn *of)
 {
 	const struct insn insn = read_insn(of);
+	unsigned int bytes = repeated_bytes(of);
 	uint8_t opcode;
 	int calls = 0;
 
 	if (insn.address < KERNEL)
 		return;
-	if (repeats(of)) {
-		call_back(of, on_repeating, width(&insn));
+	if (bytes) {
+		call_back(of, on_repeating, bytes);
 		return;
 	}
 	if (insn.opcode < insn.size) {
