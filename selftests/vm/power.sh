@@ -17,25 +17,9 @@
 arch=$1 guest=$2 tool=$3 rounds=${4:-3}
 scripts=$(dirname -- "$0")/../../scripts
 . "$scripts/lib.sh"
+. "$(dirname -- "$0")/../lib/disk.sh"
 power=$guest/power
 failed=0
-
-# The modules that a disk with a file system takes, in the order in which they are loaded.
-modules() {
-	k=$("$scripts/kernel" "$arch") || return
-	eval "$k"
-	# shellcheck disable=SC2153 # they come from there
-	for m in virtio_blk crc32c ext4; do
-		modprobe -d "$MODROOT" -S "$KREL" --show-depends "$m" 2>/dev/null
-	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' | while read -r file; do
-		name=$(basename "${file%.xz}")
-		case $file in
-		*.xz) xz -dc "$file" >"$power/$name" ;;
-		*) cp "$file" "$power/$name" ;;
-		esac
-		echo "$name" >>"$power/order"
-	done
-}
 
 in_guest='
 	for m in $(cat power/order); do insmod power/$m; done
@@ -53,9 +37,8 @@ in_guest='
 
 # Record, and let the power go at a moment.
 lose_power() {
-	rm -f "$power/begun" "$power/disk.img"
-	truncate -s 256M "$power/disk.img"
-	mkfs.ext4 -q "$power/disk.img" || return
+	rm -f "$power/begun"
+	disk_make "$power/disk.img" 256M || return
 	# only here is it certain who is killed
 	"$scripts/vm" --arch "$arch" --root debian --share "$guest" --timeout 300 \
 		--dmesg "$power/dmesg" --qemu-arg -drive \
@@ -91,12 +74,10 @@ look() {
 	[ "$before" -gt 0 ] && [ "$after" -ge "$before" ]
 }
 
-need mkfs.ext4 e2fsprogs
 need e2fsck e2fsprogs
 need debugfs e2fsprogs
 rm -rf "$power"
-mkdir -p "$power"
-modules
+disk_modules "$arch" "$power"
 round=0
 while [ $round -lt "$rounds" ]; do
 	round=$((round + 1))
