@@ -18,8 +18,8 @@ bench_guest() {
 	root=$(scripts/rootfs "$1" bench)
 }
 
-# count NAME PLUGIN-OPTION ARGUMENT...: passes ARGUMENT... to guest.sh in a VM of $memory MB, and
-# leaves its output in $out/guest. Writes lines "TRACER WORKLOAD SWITCHES INSTRUCTIONS" and "why
+# count NAME PLUGIN-OPTION ARGUMENT...: passes ARGUMENT... to guest.sh, or $script, in a VM of $memory MB, with
+# the disk image $disk, if that is set, to which nothing is written, and leaves its output in $out/guest. Writes lines "TRACER WORKLOAD SWITCHES INSTRUCTIONS" and "why
 # TRACER REASON" to $out/NAME.
 count() {
 	name=$1 option=$2
@@ -37,7 +37,9 @@ count() {
 		--qemu-arg -cpu --qemu-arg "$cpu" \
 		--qemu-arg -icount --qemu-arg shift=0 \
 		--qemu-arg -plugin --qemu-arg "$PWD/build/bench/count.so,out=$out/sections$option" \
-		-- sh guest.sh "$@" >"$out/guest"
+		${disk:+--qemu-arg -drive} \
+		${disk:+--qemu-arg "file=$disk,if=virtio,format=raw,snapshot=on,cache=unsafe"} \
+		-- sh "${script:-guest.sh}" "$@" >"$out/guest"
 	[ "$(grep -c ^count "$out/guest")" -eq "$(wc -l <"$out/sections")" ] ||
 		die 'the guest has not counted all runs' "see $out/guest and $out/console.txt"
 	grep ^why "$out/guest" >"$out/$name" || :

@@ -20,7 +20,7 @@ build/selftests/compare/compare: $(COMPARE_SRC) build/libkbarman.a $(wildcard se
 compare-perf: build/selftests/compare/compare	## compare call chains of real programs, and the bytes of their stacks, with perf's
 	@scripts/compare-perf
 
-.PHONY: bench bench-profile bench-switch bench-guest bench-agent bench-neighbours
+.PHONY: bench bench-profile bench-switch bench-guest bench-agent bench-full bench-neighbours
 bench: user $(BENCHES) bench-switch	## measure speed and memory, also of other tracers; results in out/bench.json
 	@scripts/bench
 
@@ -33,6 +33,11 @@ bench-agent: build/bench/count.so user	## measure what kbarmand costs at 10,000 
 	@$(MAKE) --no-print-directory ARCH=amd64 GUEST=build/bench/guest-amd64 guest-module \
 		$(addprefix build/bench/guest-amd64/,measure neighbour hold_kbarman kbarmand)
 	@scripts/bench-agent
+
+bench-full: build/bench/count.so user	## count what recordings with stacks cost, of servers, a database, a compiler
+	@$(MAKE) --no-print-directory ARCH=amd64 GUEST=build/bench/guest-amd64 guest-module \
+		$(addprefix build/bench/guest-amd64/,measure empty_probe.ko kbarman kbarmand)
+	@scripts/bench-full $(WORKLOADS)
 
 bench-neighbours: bench-switch	## count what a session costs those beside it: mapping, fork, exec, umount …
 	@scripts/bench-neighbours
@@ -59,7 +64,7 @@ build/bench/rate: $(SWITCH)/rate.c
 bench-guest: $(BENCH_GUEST)/measure $(BENCH_GUEST)/neighbour $(BENCH_GUEST)/hold_kbarman $(BENCH_GUEST)/hold_bpf \
 	     $(BENCH_GUEST)/empty_probe.ko
 	@$(MAKE) --no-print-directory ARCH=$(MACH) GUEST=$(BENCH_GUEST) guest-module \
-		$(BENCH_GUEST)/kbarman
+		$(BENCH_GUEST)/kbarman $(BENCH_GUEST)/kbarmand
 
 $(BENCH_GUEST)/%: $(SWITCH)/%.c $(SWITCH)/mark.h $(SWITCH)/hold.h kmod/uapi/kbarman.h
 	@mkdir -p $(@D)
