@@ -76,7 +76,7 @@ static int configure(struct agent_session *session, struct kb_error *err)
 		.ring_bytes = wanted->ring_bytes,
 		.max_tasks = wanted->max_tasks,
 		.max_maps = wanted->max_tasks * MAPS_A_TASK,
-		.max_series = SERIES,
+		.max_series = wanted->sources & KBARMAN_SOURCE_MARKS ? SERIES : 0,
 	};
 	struct kbarman_query query;
 	int ret = kb_device_query(device, &query, err);
