@@ -78,7 +78,7 @@ begin_cxx() {
 		long two(long *a) { return *sorted(a, a + sum<201>::value); }
 	END
 }
-lengths_cxx() { echo 2 8; }
+lengths_cxx() { echo 2 14; }
 load_cxx() {
 	i=0
 	while [ $((i += 1)) -le "$1" ]; do
@@ -117,9 +117,10 @@ record_with_kbarmand() {
 	END
 	./kbarmand -c agent.conf &
 	agent=$!
-	until [ -e agent.state ]; do
+	until grep -sqx sessions=1 agent.state; do
 		sleep 0.1
 		kill -0 $agent || return
+		! grep -s '^trouble=.' agent.state || return
 	done
 	"$@"
 	status=$?
@@ -210,7 +211,7 @@ recording() {
 	done
 	[ "$file" ] || return
 	echo "lost $tracer $("lost_of_$tracer")"
-	echo "size $tracer $(find "$file" -type f -exec cat {} + | wc -c)"
+	echo "size $tracer $(find "$file" -type f ! -name '.*' -exec cat {} + | wc -c)"
 	rm -r "$file"
 }
 
