@@ -18,6 +18,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 sys.path.insert(0, HERE)
+import preload
 import tap
 import test_record as recorder
 from barman_image import Image
@@ -26,6 +27,21 @@ from capture import Capture, ORDER, PADDING, WORD
 SEED = int(os.environ.get("KBARMAN_SEED", "7"))
 KILLS = int(os.environ.get("KBARMAN_KILLS", "100"))
 AT_ONCE = 10                    # they mostly sleep
+
+
+MAKES_AND_DIES = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+int mkostemp64(char *name, int flags)
+{
+	int (*next)(char *name, int flags) = dlsym(RTLD_NEXT, "mkostemp64");
+	int fd = next(name, flags);
+
+	raise(SIGTERM);
+	return fd;
+}
+"""
 
 
 def digest(path):
@@ -363,6 +379,14 @@ def what_can_not_be_recovered_is_named(tmp):
         done = recover(tmp, *args)
         assert done.returncode == 2 and says in done.stderr, (args, done)
     assert recorder.files(tmp) == ["empty", "text", "x.cap", "zeros"], recorder.files(tmp)
+
+
+def nothing_is_left_of_a_signal_that_comes_while_the_output_is_made(tmp):
+    put(os.path.join(tmp, "x.cap"), image(8, "<").bytes())
+    library = preload.build(tmp, "makes_and_dies", MAKES_AND_DIES)
+    done = recover(tmp, "-o", "out.cap", "x.cap", env=os.environ | {"LD_PRELOAD": library})
+    assert done.returncode == -signal.SIGTERM, done
+    assert recorder.files(tmp) == ["makes_and_dies.so", "x.cap"], recorder.files(tmp)
 
 
 def who_writes_into_a_named_pipe_is_read_to_the_end(tmp):

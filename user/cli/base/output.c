@@ -34,9 +34,10 @@ static void remove_and_die(int number)
 	raise(number);
 }
 
+static const int deadly[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ };
+
 bool cli_output_remember(char *temporary)
 {
-	static const int deadly[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ };
 	static bool prepared;
 
 	if (!prepared) {
@@ -85,6 +86,28 @@ static mode_t without_mask(mode_t mode)
 	return mode & ~mask;
 }
 
+/* Makes @temporary, whose end gets another name. No signal comes before it is remembered. */
+static int make_temporary(char *temporary)
+{
+	sigset_t blocked, old;
+	int fd;
+
+	sigemptyset(&blocked);
+	for (size_t i = 0; i < ARRAY_SIZE(deadly); i++)
+		sigaddset(&blocked, deadly[i]);
+	sigprocmask(SIG_BLOCK, &blocked, &old);
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0) {
+		fd = -errno;
+	} else if (!cli_output_remember(temporary)) {
+		close(fd);
+		unlink(temporary);
+		fd = -EMFILE;
+	}
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return fd;
+}
+
 static int open_temporary(struct cli_output *out, const struct stat *existing, bool private)
 {
 	mode_t mode;
@@ -93,13 +116,9 @@ static int open_temporary(struct cli_output *out, const struct stat *existing, b
 	out->final = existing ? realpath(out->path, NULL) : strdup(out->path);
 	if (!out->final || asprintf(&out->temporary, "%s.XXXXXX", out->final) < 0)
 		return -ENOMEM;
-	out->fd = mkostemp(out->temporary, O_CLOEXEC);
+	out->fd = make_temporary(out->temporary);
 	if (out->fd < 0)
-		return -errno;
-	if (!cli_output_remember(out->temporary)) {
-		unlink(out->temporary);
-		return -EMFILE;
-	}
+		return out->fd;
 	mode = existing ? existing->st_mode & (private ? 0770 : 0777) :
 			  without_mask(private ? KB_CREATE_PRIVATE : 0666);
 	/* Ignores errors: on a file system without modes the output is good all the same. */
