@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """What is recovered of a machine that crashed, by its crash kernel: kdump.sh records, crashes, and recovers.
 
-    selftests/vm/kdump.py ARCH GUEST-DIRECTORY TOOL
+    selftests/vm/kdump.py ARCH FLAVOUR GUEST-DIRECTORY TOOL
 
 GUEST-DIRECTORY is what `make guest` made. One machine has a crash kernel with an initramfs, and in there the tool that
-`make static` made. The other one is a Debian on a disk, with kdump-tools and what the manual adds to it.
+`make static` made. The other one is a Debian on a disk, with kdump-tools and what the manual adds to it. A makedumpfile may
+refuse Linux of a later version than its own: then uncompressed memory has the capture.
 """
 # pylint: disable=unused-argument
 import filecmp
@@ -24,8 +25,8 @@ import tap  # noqa: E402  pylint: disable=wrong-import-position
 # where ordinary users have no programs for disks
 os.environ["PATH"] += ":/usr/sbin:/sbin"
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-ARCH, GUEST = sys.argv[1:3]
-tap.KBARMAN = os.path.abspath(sys.argv[3])
+ARCH, FLAVOUR, GUEST = sys.argv[1:4]
+tap.KBARMAN = os.path.abspath(sys.argv[4])
 PLACE = os.path.abspath(os.path.join(GUEST, "kdump"))
 ENV = "export KB_ARCH={} KB_ROOT=debian KB_SHARE=1 KB_TIMEOUT=600 KB_TTY='' TERM=dumb\n"
 CONSOLE = {"amd64": "ttyS0", "arm64": "ttyAMA0"}
@@ -49,7 +50,7 @@ def put_initrd():
     write("initrd.root/kb/cmd", "exec sh kdump/kdump.sh dump\n")
     with open(os.path.join(PLACE, "initrd"), "wb") as file:
         subprocess.run("find . | cpio -o -H newc -R 0:0 --quiet", shell=True, check=True, cwd=root, stdout=file)
-        with open(script("initramfs", ARCH).strip(), "rb") as base:
+        with open(script("initramfs", ARCH, FLAVOUR).strip(), "rb") as base:
             shutil.copyfileobj(base, file)
 
 
@@ -62,7 +63,7 @@ def drop_ins():
 def put_disk():
     """A disk of that Debian, which records and crashes at the end of its boot."""
     tree = os.path.join(PLACE, "tree")
-    subprocess.check_call(["cp", "-a", "--reflink=auto", script("kdump-root", ARCH).strip(), tree])
+    subprocess.check_call(["cp", "-a", "--reflink=auto", script("kdump-root", ARCH, FLAVOUR).strip(), tree])
     os.makedirs(os.path.join(tree, "host/kdump"))
     for path, to in (os.path.join(GUEST, "kbarman"), "usr/bin"), (os.path.join(GUEST, "kbarman.ko"), "host"), \
             (os.path.join(GUEST, "truth-static"), "host"), (os.path.join(PLACE, "kdump.sh"), "host/kdump"):
@@ -78,9 +79,20 @@ def put_disk():
 
 
 def vm(append, *args):
-    return subprocess.run([os.path.join(TOP, "scripts", "vm"), "--arch", ARCH, "--append", "crashkernel=256M " + append,
-                           "--timeout", "900", *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          check=False)
+    return subprocess.run([os.path.join(TOP, "scripts", "vm"), "--arch", ARCH, "--flavour", FLAVOUR, "--append",
+                           "crashkernel=256M " + append, "--timeout", "900", *args],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+
+def told(name):
+    with open(os.path.join(PLACE, name + ".err"), encoding="utf-8") as file:
+        return file.read()
+
+
+def refused():
+    """Whether makedumpfile has written nothing because it does not know this Linux. It knows the oldest one."""
+    text = told("makedumpfile")
+    return FLAVOUR != "6.1" and "not supported" in text and "Exit status: 0" not in text
 
 
 @functools.cache
@@ -90,16 +102,15 @@ def crashed():
     os.mkdir(PLACE)
     put_initrd()
     write("append", APPEND)
-    shutil.copy(re.search(r"VMLINUZ='?([^'\n]+)", script("kernel", ARCH))[1], os.path.join(PLACE, "vmlinuz"))
+    shutil.copy(re.search(r"VMLINUZ='?([^'\n]+)", script("kernel", ARCH, FLAVOUR))[1], os.path.join(PLACE, "vmlinuz"))
     for file in "selftests/vm/kdump.sh", f"build/static/{ARCH}/kbarman":
         shutil.copy(os.path.join(TOP, file), PLACE)
     done = vm("", "--share", GUEST, "--root", script("rootfs", ARCH, "kdump").strip(), "--log",
               os.path.join(PLACE, "console"), "--", "sh", "kdump/kdump.sh", "crash")
     assert done.returncode == 0, done
     for name in "direct", "makedumpfile", "dump":
-        with open(os.path.join(PLACE, name + ".err"), encoding="utf-8") as file:
-            text = file.read()
-        assert "Exit status: 0" in text, (name, text)
+        text = told(name)
+        assert "Exit status: 0" in text or name != "direct" and refused(), (name, text)
         # busybox takes the KiB that Linux tells for pages
         peak = int(re.search("Maximum resident.*: (.*)", text)[1]) // 4
         print(f"# {name}: {re.search('Elapsed.*: (.*)', text)[1]}, {peak} KiB")
@@ -125,6 +136,24 @@ def debian():
 def left(pattern):
     path, = glob.glob(os.path.join(debian(), pattern))
     return path
+
+
+def expect_capture_of(memory, capture, tmp):
+    """The head says how much room for strings a file has, which not each file system makes smaller."""
+    here = os.path.join(tmp, "cap")
+    done = tap.run("recover", "-o", here, memory)
+    assert done.returncode == 0, done
+    one, other = (re.sub(r'"(header_length|max_string_table_length)":\d+', "", tap.run("dump", "--json", path).stdout)
+                  for path in (here, capture))
+    assert one == other and '"kind":"record"' in one, (len(one), len(other))
+
+
+def makedumpfile_knows_this_linux():
+    """Where it does not, kdump-tools leave an empty dump, beside the capture of the memory itself."""
+    crashed()
+    if refused():
+        raise tap.Skip(f"makedumpfile refuses Linux {FLAVOUR}, of which uncompressed memory is tested: " +
+                       told("makedumpfile").splitlines()[0])
 
 
 def said(verb, tmp):
@@ -160,15 +189,18 @@ def the_task_that_crashed_is_the_last_one_of_its_cpu(tmp):
         assert "sh" in last.values(), last
 
 
+def uncompressed_memory_has_the_same_capture(tmp):
+    expect_capture_of(os.path.join(crashed(), "memory"), os.path.join(crashed(), "direct.cap"), tmp)
+
+
 def what_makedumpfile_writes_has_the_same_capture(tmp):
+    makedumpfile_knows_this_linux()
     assert filecmp.cmp(os.path.join(crashed(), "direct.cap"), os.path.join(crashed(), "dump.cap"), shallow=False)
 
 
 def what_kdump_tools_leave_has_the_same_capture(tmp):
-    dump = left("2*/dump.*")
-    done = tap.run("recover", dump)
-    assert done.returncode == 0, done
-    assert filecmp.cmp(dump + ".1.cap", left("*/vmcore.*.cap"), shallow=False)
+    makedumpfile_knows_this_linux()
+    expect_capture_of(left("2*/dump.*"), left("*/vmcore.*.cap"), tmp)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 #
 # In a guest whose Linux has crashkernel=, for kdump.py, which made kdump/. `crash` loads a crash kernel, records a task
 # whose name is known, and crashes. `work` does so where kdump-tools have loaded it. `dump` is what the first crash kernel
-# runs: it leaves in kdump/ the captures of the memory itself, and of what makedumpfile writes of it.
+# runs: it leaves in kdump/ the captures of the memory itself and of what makedumpfile writes of it, and the memory.
 
 set -eu
 cd /host/kdump
@@ -45,6 +45,7 @@ dump() {
 	measured makedumpfile makedumpfile -F -c -d 31 /proc/vmcore
 	mv makedumpfile.out dump
 	measured dump kbarman recover -o dump.cap dump
+	cp /proc/vmcore memory
 }
 
 "$1"
