@@ -12,9 +12,11 @@
 #include "unwind/sample.h"
 
 #define SEARCHED	2048U	/* bytes after a place where SP was said to be saved */
+#define NEAR		6	/* words that are looked at one by one */
 
 struct walk {
 	const struct kb_unwind_stack *stack;
+	size_t near;		/* number of the word that was found last */
 	const struct kb_unwind_machine *machine;
 	struct kb_unwind_registers regs;
 	uint64_t first;		/* registers that have the value with which the walk began */
@@ -37,19 +39,34 @@ static inline uint64_t cut(const struct walk *walk, uint64_t address)
 	return walk->machine->word == 4 ? (uint32_t)address : address;
 }
 
-/* The last word that was kept at @address or below; the first one if there is none. */
-static inline const struct kb_unwind_word *find_word(const struct kb_unwind_stack *stack,
-						     uint64_t address)
+/*
+ * The last word that was kept at @address or below; the first one if there is none. It is usually
+ * near the one that was found before.
+ */
+static inline const struct kb_unwind_word *find_word(struct walk *walk, uint64_t address)
 {
-	const struct kb_unwind_word *first = stack->words;
+	const struct kb_unwind_word *first = walk->stack->words, *at = first + walk->near;
+	const struct kb_unwind_word *last = first + walk->stack->nr - 1;
 
-	for (size_t left = stack->nr; left > 1;) {
+	for (unsigned int i = 0; i < NEAR && walk->stack->nr; i++) {
+		if (at->address > address && at > first) {
+			at--;
+		} else if (at < last && at[1].address <= address) {
+			at++;
+		} else {
+			walk->near = (size_t)(at - first);
+			return at;
+		}
+	}
+	at = first;
+	for (size_t left = walk->stack->nr; left > 1;) {
 		size_t half = left / 2;
 
-		first = first[half].address <= address ? first + half : first;
+		at = at[half].address <= address ? at + half : at;
 		left -= half;
 	}
-	return first;
+	walk->near = (size_t)(at - first);
+	return at;
 }
 
 static inline bool is_in_stack(const struct kb_unwind_stack *stack, uint64_t address)
@@ -60,7 +77,7 @@ static inline bool is_in_stack(const struct kb_unwind_stack *stack, uint64_t add
 static inline bool read_word(struct walk *walk, uint64_t address, uint64_t *word)
 {
 	const struct kb_unwind_stack *stack = walk->stack;
-	const struct kb_unwind_word *kept = find_word(stack, address);
+	const struct kb_unwind_word *kept = find_word(walk, address);
 
 	if (stack->nr && kept->address == address) {
 		*word = kept->word;
@@ -94,7 +111,7 @@ static inline bool read_register(struct walk *walk, unsigned int reg, uint64_t *
 static inline uint64_t find_saved_sp(struct walk *walk, uint64_t address)
 {
 	const struct kb_unwind_stack *stack = walk->stack;
-	const struct kb_unwind_word *at = find_word(stack, address);
+	const struct kb_unwind_word *at = find_word(walk, address);
 	const struct kb_unwind_word *end = stack->words + stack->nr;
 	uint64_t word;
 
