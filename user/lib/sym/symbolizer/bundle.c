@@ -100,7 +100,7 @@ int kb_bundle_write(const struct kb_images *images, const char *path, struct kb_
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	fd = kb_create(AT_FDCWD, temporary, KB_CREATE_NEW, KB_CREATE_PRIVATE);
 	errno = 0;
-	file = fd < 0 ? NULL : gzdopen(fd, "w6");
+	file = fd < 0 ? NULL : gzdopen(fd, "w4");
 	if (file) {
 		gzputs(file, MAGIC);
 		kb_images_walk(images, visit_image, file);
