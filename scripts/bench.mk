@@ -34,7 +34,7 @@ bench-agent: build/bench/count.so user	## measure what kbarmand costs at 10,000 
 		$(addprefix build/bench/guest-amd64/,measure neighbour hold_kbarman kbarmand)
 	@scripts/bench-agent
 
-bench-full: build/bench/count.so user	## count what recordings with stacks cost, of servers, a database, a compiler
+bench-full: build/bench/count.so user	## count what recordings with stacks cost (WORKLOADS="hackbench redis sqlite cxx pgbench")
 	@$(MAKE) --no-print-directory ARCH=amd64 GUEST=build/bench/guest-amd64 guest-module \
 		$(addprefix build/bench/guest-amd64/,measure empty_probe.ko kbarman kbarmand)
 	@scripts/bench-full $(WORKLOADS)

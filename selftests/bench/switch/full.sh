@@ -230,7 +230,7 @@ enter_disk() {
 	while read -r module; do
 		insmod "disk/$module" 2>/dev/null	# it may be there
 	done <disk/order
-	mkdir /disk && mount -t ext4 /dev/vda /disk || return
+	mkdir /disk && mount -t ext4 -o noinit_itable /dev/vda /disk || return
 	for d in proc sys dev tmp run host; do
 		mount -n --move /$d /disk/$d || return
 	done
