@@ -79,6 +79,27 @@ an_agent_that_is_killed_loses_nothing() {
 	have_all && parts_follow
 }
 
+# Each kind of source alone: what a session has no use for, the module refuses.
+a_session_has_the_sources_that_it_names_alone() {
+	cat >conf <<-END
+		[agent]
+		folder = $PWD/caps
+		keep_free = 0
+		state = $PWD/state
+		[session switches]
+		sources = sched
+		[session marks]
+		sources = marks
+	END
+	mkdir caps
+	begin
+	until_true status_is sessions 2
+	two=$?
+	ended
+	cat said
+	return $two
+}
+
 # Runs the agent with its messages in `said`, until `ended`.
 begin() {
 	"$AGENT" -c conf 2>>said &

@@ -269,7 +269,8 @@ some_devices() {
 		system_calls_are_as_many_as_strace_counts
 		a_path_goes_through_sockets_to_their_peers'
 	device_test files_device THREADS=./threads ONLY='a_full_disk_ends_a_recording_with_what_fits
-		killed_at_any_moment_it_leaves_what_it_wrote'
+		killed_at_any_moment_it_leaves_what_it_wrote
+		killed_while_it_reads_a_program_it_leaves_what_waits'
 	device_test marks_device MARKS=./marks
 }
 
@@ -284,6 +285,7 @@ services() {
 some_services() {
 	device_test agent_device AGENT=./kbarmand KEEPER=./keeper \
 		ONLY='one_agent_writes_captures_one_behind_the_other an_agent_that_is_killed_loses_nothing
+		a_session_has_the_sources_that_it_names_alone
 		what_was_recorded_since_the_boot_is_a_capture only_the_time_around_moments_is_kept'
 	device_test openmetrics_device
 	device_test trigger_device OUTLIERS=./outliers COUNT=5 \
