@@ -18,9 +18,9 @@ bench_guest() {
 	root=$(scripts/rootfs "$1" bench)
 }
 
-# count NAME PLUGIN-OPTION ARGUMENT...: passes ARGUMENT... to guest.sh, or $script, in a VM of $memory MB, with
-# the disk image $disk, if that is set, to which nothing is written, and leaves its output in $out/guest. Writes lines "TRACER WORKLOAD SWITCHES INSTRUCTIONS" and "why
-# TRACER REASON" to $out/NAME.
+# count NAME PLUGIN-OPTION ARGUMENT...: passes ARGUMENT... to guest.sh, or $script, in a VM of $memory MB, and
+# leaves its output in $out/guest. If $disk is set, the VM has that image, and changes are forgotten. Writes
+# lines "TRACER WORKLOAD SWITCHES INSTRUCTIONS" and "why TRACER REASON" to $out/NAME.
 count() {
 	name=$1 option=$2
 	shift 2
