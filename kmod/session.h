@@ -67,6 +67,7 @@ struct kbarman_counters {
 struct kbarman_chain_memory {
 	unsigned int depth;	/* pieces in use. An interrupt leaves it as it was */
 	void *bytes;		/* the pieces, NULL = none */
+	struct kbarman_known_chains *known;	/* behind them: of the outermost level; NULL = none */
 };
 
 /* The last state of a CPU that the probe saw or its ring holds: sources/idle.c. */

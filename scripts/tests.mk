@@ -41,7 +41,7 @@ build/selftests/host/%: selftests/host/%.c build/libkbarman.a
 	$(USER_CC) $(USER_CFLAGS) -pthread -MMD -MP -MF $@.d $< build/libkbarman.a -o $@ $(USER_LIBS)
 
 # The kernel's headers, as far as the module's files for sparse stacks use them.
-$(addprefix build/selftests/host/test_,sparse sparse_s390 sparse_x86 sparse_stack unwind_machines unwind_walker): \
+$(addprefix build/selftests/host/test_,known_chain sparse sparse_s390 sparse_x86 sparse_stack unwind_machines unwind_walker): \
 	USER_CFLAGS += -Iselftests/compare -Wno-unused-parameter
 # Another demangler, if it is installed.
 build/selftests/host/test_sym_rust: USER_LIBS += $(if $(wildcard /usr/include/libiberty/demangle.h),-liberty)

@@ -20,6 +20,7 @@
 #include "ring/clock.h"
 #include "stacks/callchain.h"
 #include "stacks/frames.h"
+#include "stacks/known_chain.h"
 #include "stacks/sparse_stack.h"
 #include "stacks/user_words.h"
 
@@ -55,10 +56,17 @@ static size_t chain_piece_at(const struct kbarman_session *session, unsigned int
 	return larges * large + (depth - larges) * small;
 }
 
+/* Bytes of known chains, which are behind the pieces. */
+static unsigned long chain_known_bytes(const struct kbarman_session *session)
+{
+	return session->config.flags & KBARMAN_CONFIGURE_CHAIN_KERNEL ? kbarman_known_bytes() : 0;
+}
+
 unsigned long kbarman_callchain_memory(const struct kbarman_session *session)
 {
-	return session->config.flags & KBARMAN_CONFIGURE_CHAIN ? chain_piece_at(session, LEVELS) :
-								 0;
+	if (!(session->config.flags & KBARMAN_CONFIGURE_CHAIN))
+		return 0;
+	return chain_piece_at(session, LEVELS) + chain_known_bytes(session);
 }
 
 int kbarman_callchain_add(struct kbarman_session *session, int cpu)
@@ -74,8 +82,11 @@ int kbarman_callchain_add(struct kbarman_session *session, int cpu)
 		return error;
 	memory->depth = 0;
 	memory->bytes = kbarman_memory_pages(bytes, cpu_to_node(cpu));
-	if (memory->bytes)
+	if (memory->bytes) {
+		memory->known = chain_known_bytes(session) ?
+					memory->bytes + chain_piece_at(session, LEVELS) : NULL;
 		return 0;
+	}
 	kbarman_capture_refund(session->capture, bytes);
 	return -ENOMEM;
 }
@@ -91,6 +102,7 @@ void kbarman_callchain_free(struct kbarman_session *session)
 			continue;
 		kbarman_memory_free(memory->bytes);
 		memory->bytes = NULL;
+		memory->known = NULL;
 		kbarman_capture_refund(session->capture, kbarman_callchain_memory(session));
 	}
 }
@@ -342,6 +354,7 @@ static struct kbarman_callchain *chain_gather(struct kbarman_cpu *here, struct p
 		.max = session->config.max_stack,
 		.skip = !regs,
 		.iterator = (unsigned long)iterator,
+		.known = regs || here->chains.depth > 1 ? NULL : here->chains.known,
 	};
 	if (session->chain_parts & KBARMAN_CONFIGURE_CHAIN_KERNEL && !(regs && user_mode(regs)))
 		kbarman_frames_kernel(&frames, regs);

@@ -6,7 +6,8 @@
  * levels have room for sparse stacks: a switch or an interrupt, and the NMI in it.
  *
  * Frames of user code are followed by frame pointers, or left to the reader, who gets a sparse
- * stack (sparse_stack.h). Frames of the kernel are found as the architecture allows (frames.h).
+ * stack (sparse_stack.h). Frames of the kernel are found as the architecture allows (frames.h), those
+ * of x86 often without its unwinder (known_chain.h).
  *
  * Context of all functions but memory, add and free: preemption off, any level up to NMI.
  */

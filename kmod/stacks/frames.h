@@ -13,6 +13,7 @@
 
 #include "uapi/barman_v2.h"
 
+struct kbarman_known_chains;
 struct pt_regs;
 
 /*
@@ -29,6 +30,7 @@ struct kbarman_frames {
 	unsigned int nr, max;
 	bool skip;		/* skip frames that kbarman_callchain_here() leaves out */
 	unsigned long iterator;
+	struct kbarman_known_chains *known;	/* NULL: none, or somebody else uses them now */
 };
 
 /* A code @address as the CPU would fetch from it, without a pointer authentication code. */

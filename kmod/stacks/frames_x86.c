@@ -3,12 +3,14 @@
 #include <linux/mm.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/sched/task_stack.h>
 #include <linux/string.h>
 #include <asm/processor.h>
 #include <asm/unwind.h>
 
 #include "stacks/callchain.h"
 #include "stacks/frames.h"
+#include "stacks/known_chain.h"
 #include "stacks/user_words.h"
 
 const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_USER | KBARMAN_FEATURE_CHAIN_STACK |
@@ -20,11 +22,61 @@ static bool regs_are_real(const struct pt_regs *regs)
 	return regs->flags & X86_EFLAGS_FIXED;
 }
 
+/* The current task's stack from @begin on. False: @begin is on another one. */
+static bool stack_of_task(struct kbarman_known_stack *stack, void *begin)
+{
+	void *low = task_stack_page(current);
+
+	*stack = (struct kbarman_known_stack) { begin, low + THREAD_SIZE };
+	return begin >= low && begin < low + THREAD_SIZE;
+}
+
+/* Add the chain of @stack, if it was seen before. */
+static bool add_known(struct kbarman_frames *frames, const struct kbarman_known_stack *stack)
+{
+	const void *iterator = (void *)frames->iterator;
+	const struct kbarman_known_chain *chain = kbarman_known_find(frames->known, stack, iterator);
+	unsigned int nr;
+
+	if (!chain) {
+		kbarman_known_begin(frames->known, iterator);
+		return false;
+	}
+	nr = min(chain->nr - chain->first, frames->max - frames->nr);
+	memcpy(frames->addresses + frames->nr, chain->addresses + chain->first,
+	       nr * sizeof(chain->addresses[0]));
+	frames->nr += nr;
+	return true;
+}
+
+/* Where the frame of @state has its return address; NULL: an interrupt saved it. */
+static const unsigned long *return_address_at(const struct unwind_state *state)
+{
+#ifdef CONFIG_UNWINDER_ORC
+	return state->regs || state->signal ? NULL : (const unsigned long *)state->sp - 1;
+#else
+	return NULL;
+#endif
+}
+
+/* Whether the next frame is that of user code. */
+static bool is_at_user_code(struct unwind_state *state)
+{
+	struct pt_regs *regs = unwind_get_entry_regs(state, NULL);
+
+	return regs && user_mode(regs);
+}
+
 void kbarman_frames_kernel(struct kbarman_frames *frames, struct pt_regs *regs)
 {
+	struct kbarman_known_stack stack;
 	struct unwind_state state;
 	unsigned long address;
+	/* The walk begins with the caller of this function. */
+	bool keeps = frames->known && stack_of_task(&stack, __builtin_frame_address(0));
 
+	if (keeps && add_known(frames, &stack))
+		return;
 	if (!regs) {
 		unwind_start(&state, current, NULL, NULL);
 	} else if (regs_are_real(regs)) {
@@ -36,9 +88,17 @@ void kbarman_frames_kernel(struct kbarman_frames *frames, struct pt_regs *regs)
 	}
 	for (; !unwind_done(&state); unwind_next_frame(&state)) {
 		address = unwind_get_return_address(&state);
-		if (!address || !kbarman_frames_add(frames, address))
+		if (!address) {
+			keeps = keeps && is_at_user_code(&state);
+			break;
+		}
+		if (!kbarman_frames_add(frames, address))
 			return;
+		keeps = keeps && kbarman_known_add(frames->known, &stack, return_address_at(&state),
+						   address, frames->skip);
 	}
+	if (keeps && !unwind_error(&state))
+		kbarman_known_keep(frames->known, &stack);
 }
 
 /*

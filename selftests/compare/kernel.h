@@ -65,6 +65,7 @@ static inline u64 kbarman_clock(void)
 }
 #endif
 #define READ_ONCE(x)		(x)
+#define READ_ONCE_NOCHECK(x)	(x)
 #define WRITE_ONCE(x, value)	((x) = (value))
 #define smp_wmb()		__asm__ volatile("" ::: "memory")
 #define smp_rmb()		__asm__ volatile("" ::: "memory")
