@@ -189,6 +189,7 @@ killed_while_it_reads_a_program_it_leaves_what_waits() {
 		[ $((tries += 1)) -lt 100 ] || { cat said; break; }
 	done
 	! has_marker k.cap.partial || { echo "it did not wait"; tries=100; }
+	# shellcheck disable=SC2086 # as above
 	kill -KILL $pid $decoder
 	wait $pid $worker 2>/dev/null
 	"$KBARMAN" recover -o last.cap k.cap.partial 2>said && [ $tries -lt 100 ] && "$KBARMAN" check last.cap &&

@@ -4,8 +4,14 @@
  * itself, to the last address; that they are cut where it was said; and what of them is
  * for whom. Built with frame pointers.
  */
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/timerfd.h>
 
 #include "kselftest_harness.h"
 #include "lib.h"
@@ -658,6 +664,135 @@ TEST_F(chains, a_wait_has_the_stack_it_began_with)
 	EXPECT_LE(200, of_mine);
 	/* The end of the echo is waited for elsewhere. */
 	EXPECT_LE(of_mine, right + 10);
+}
+
+/* Threads that wait again and again, each in its own way, and functions of the kernel that they wait in. */
+#define WAITS	100
+
+static const struct timespec a_moment = { .tv_nsec = 1000000 };
+
+static void wait_in_poll(void)
+{
+	ppoll(NULL, 0, &a_moment, NULL);
+}
+
+static void wait_in_epoll(void)
+{
+	static int fd = -1;
+	struct epoll_event event;
+
+	if (fd < 0)
+		fd = epoll_create1(EPOLL_CLOEXEC);
+	epoll_wait(fd, &event, 1, 1);
+}
+
+static void wait_for_signal(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigtimedwait(&none, NULL, &a_moment);
+}
+
+static void wait_at_futex(void)
+{
+	uint32_t word = 0;
+
+	syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &a_moment);
+}
+
+static void wait_in_read(void)
+{
+	static const struct itimerspec in_a_moment = { .it_value = { .tv_nsec = 1000000 } };
+	static int fd = -1;
+	uint64_t times;
+
+	if (fd < 0)
+		fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	if (timerfd_settime(fd, 0, &in_a_moment, NULL) || read(fd, &times, sizeof(times)) != sizeof(times))
+		lost("no timer");
+}
+
+static struct waiter {
+	void (*wait)(void);
+	const char *functions[4];	/* some compilers make some of these a part of their callers */
+	struct symbols symbols;
+	pthread_t thread;
+	uint32_t id;
+	unsigned int right, wrong;
+} waiters[] = {
+	{ .wait = wait_in_poll, .functions = { "do_sys_poll" } },
+	{ .wait = wait_in_epoll, .functions = { "do_epoll_wait", "ep_poll" } },
+	{
+		.wait = wait_for_signal,
+		.functions = { "do_sigtimedwait", "__x64_sys_rt_sigtimedwait", "__arm64_sys_rt_sigtimedwait" },
+	},
+	{
+		.wait = wait_at_futex,
+		.functions = { "futex_wait", "do_futex", "__x64_sys_futex", "__arm64_sys_futex" },
+	},
+	{ .wait = wait_in_read, .functions = { "vfs_read" } },
+};
+
+#define NR_WAITERS	(sizeof(waiters) / sizeof(waiters[0]))
+
+static void *wait_often(void *context)
+{
+	struct waiter *waiter = context;
+
+	waiter->id = (uint32_t)thread_id();
+	for (int i = 0; i < WAITS; i++)
+		waiter->wait();
+	return NULL;
+}
+
+static bool has_frame_in(const struct chain *chain, const struct symbols *symbols)
+{
+	for (uint32_t i = 0; i < chain->nr_kernel; i++)
+		if (returns_to(symbols, chain->addresses[i]))
+			return true;
+	return false;
+}
+
+static void note_wait(const struct chain *chain)
+{
+	for (struct waiter *waiter = waiters; waiter < waiters + NR_WAITERS; waiter++)
+		for (struct waiter *in = waiters; in < waiters + NR_WAITERS; in++)
+			if (waiter->id == chain->task_id && has_frame_in(chain, &in->symbols)) {
+				waiter->right += in == waiter;
+				waiter->wrong += in != waiter;
+			}
+}
+
+/*
+ * A chain may be one that the module has seen before: it must not be that of another wait. Most of these call
+ * schedule() at the same place.
+ */
+TEST_F(chains, waits_of_several_kinds_have_their_own_chains)
+{
+	unsigned int found = 0;
+	struct chains chains;
+	struct chain chain;
+
+	for (struct waiter *waiter = waiters; waiter < waiters + NR_WAITERS; waiter++)
+		for (int i = 0; i < 4 && waiter->functions[i]; i++)
+			add_symbols(&waiter->symbols, waiter->functions[i]);
+	begin(_metadata, self, switching(KERNEL));
+	for (struct waiter *waiter = waiters; waiter < waiters + NR_WAITERS; waiter++)
+		ASSERT_EQ(0, pthread_create(&waiter->thread, NULL, wait_often, waiter));
+	for (struct waiter *waiter = waiters; waiter < waiters + NR_WAITERS; waiter++)
+		pthread_join(waiter->thread, NULL);
+	end(_metadata, self);
+	chains = chains_begin(self->map);
+	while (chains_next(&chains, &chain))
+		if (chain.blocked)
+			note_wait(&chain);
+	for (struct waiter *waiter = waiters; waiter < waiters + NR_WAITERS; waiter++) {
+		TH_LOG("%s: %u", waiter->functions[0], waiter->right);
+		EXPECT_EQ(0, waiter->wrong);
+		found += waiter->right >= WAITS / 2;
+	}
+	EXPECT_LE(3, found);
 }
 
 /* The probe runs before attaching it has returned, and while it is detached. */

@@ -17,6 +17,7 @@
 arch=$1 guest=$2 tool=$3 rounds=${4:-3}
 scripts=$(dirname -- "$0")/../../scripts
 . "$scripts/lib.sh"
+# shellcheck source=SCRIPTDIR/../lib/disk.sh
 . "$(dirname -- "$0")/../lib/disk.sh"
 power=$guest/power
 failed=0
