@@ -66,7 +66,9 @@ bool kbarman_maps_libraries(const struct kbarman_session *session, struct kbarma
 {
 	const struct kbarman_maps *maps = READ_ONCE(session->maps);
 
-	return maps && kbarman_code_bounds_find(&maps->bounds, current->mm, ranges);
+	/* New code is known when the worker has seen it: until then all of the memory may be code. */
+	return maps && !kbarman_facts_are_pending(maps) &&
+	       kbarman_code_bounds_find(&maps->bounds, current->mm, ranges);
 }
 
 static void fact_push_stack(struct kbarman_maps *maps, struct pt_regs *regs)
@@ -213,6 +215,7 @@ static bool maps_drain(struct kbarman_maps *maps)
 	while ((got = kbarman_fact_take(maps, end, &fact)) > 0) {
 		maps_heed_gaps(maps, fact.timestamp);
 		fact_handle(maps, &fact);
+		kbarman_fact_done(maps);
 		cond_resched();
 	}
 	return !got;

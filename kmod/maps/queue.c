@@ -122,10 +122,25 @@ int kbarman_fact_take(struct kbarman_maps *maps, unsigned int end, struct kbarma
 	for (i = 0; i < fact->places; i++)
 		WRITE_ONCE(maps->queue[(maps->tail + i) % KBARMAN_QUEUE_SIZE].fact.kind,
 			   KBARMAN_FACT_NONE);
-	atomic_sub(fact->places, &maps->shares[fact->share]);
+	WRITE_ONCE(maps->busy, fact->share + 1);
+	/* Pairs with the acquire in kbarman_facts_are_pending(). */
+	atomic_sub_return_release(fact->places, &maps->shares[fact->share]);
 	/* Pairs with the acquire in kbarman_fact_claim(). */
 	smp_store_release(&maps->tail, maps->tail + fact->places);
 	return 1;
+}
+
+void kbarman_fact_done(struct kbarman_maps *maps)
+{
+	smp_store_release(&maps->busy, 0);
+}
+
+bool kbarman_facts_are_pending(const struct kbarman_maps *maps)
+{
+	u32 share = hash_32(current->tgid ^ maps->share_salt, KBARMAN_MAPS_SHARE_BITS);
+
+	/* Pair with the releases of the worker: either the fact is pending, or what it said is known. */
+	return atomic_read_acquire(&maps->shares[share]) || smp_load_acquire(&maps->busy) == share + 1;
 }
 
 /* ---- what is left out ---- */

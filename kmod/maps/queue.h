@@ -105,6 +105,7 @@ struct kbarman_maps {
 	 */
 	atomic_t shares[1 << KBARMAN_MAPS_SHARE_BITS];
 	u32 share_salt;
+	u32 busy;		/* the share of the fact that the worker works on, + 1; 0: none */
 
 	/*
 	 * Address spaces with facts that were left out, each with a reference (mm_count). If the
@@ -156,11 +157,19 @@ void kbarman_fact_leave_out(struct kbarman_maps *maps);
 void kbarman_fact_leave_out_for_good(struct kbarman_maps *maps, struct mm_struct *mm);
 
 /*
+ * Whether facts of the current process are still in the queue, or the worker has not done with one.
+ * It may be one of another process with the same share. Context: any.
+ */
+bool kbarman_facts_are_pending(const struct kbarman_maps *maps);
+
+/*
  * Take out the next fact into @fact. The name of its mapping is there until the next call. Returns
  * 1; 0 if all facts whose places were claimed before @end are out; -EAGAIN if the next one is not
- * written yet: its writer kicks the worker afterwards. Context: the worker.
+ * written yet: its writer kicks the worker afterwards. It is pending until kbarman_fact_done().
+ * Context: the worker.
  */
 int kbarman_fact_take(struct kbarman_maps *maps, unsigned int end, struct kbarman_fact *fact);
+void kbarman_fact_done(struct kbarman_maps *maps);
 
 /*
  * The next address space of which a fact was left out, with its reference, or NULL. @at: 0 for the

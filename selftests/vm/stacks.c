@@ -125,6 +125,79 @@ TEST_F(stacks, a_deep_stack_ends_at_the_limit_and_says_so)
 	EXPECT_EQ(0, found.whole);
 }
 
+/* ---- code that was just mapped ---- */
+
+#if defined(__x86_64__) || defined(__aarch64__)
+#define PIECES		400
+#define ENOUGH		40U	/* samples */
+
+/* A function that calls its argument, and where it goes on then. */
+#ifdef __x86_64__
+static const uint8_t caller[] = { 0x48, 0x83, 0xec, 8, 0xff, 0xd7, 0x48, 0x83, 0xc4, 8, 0xc3 };
+#define GOES_ON		6
+#else
+static const uint32_t caller[] = { 0xa9bf7bfd, 0xd63f0000, 0xa8c17bfd, 0xd65f03c0 };
+#define GOES_ON		8
+#endif
+
+static void NOINLINE burn_below(void)
+{
+	for (int i = 0; i < 20; i++)
+		burn();
+	burn_end();
+}
+
+/* Samples in burn(), and in *@right those whose stack has an address at which a piece goes on. */
+static unsigned int count_pieces(int fd, const uintptr_t pieces[PIECES], unsigned int nr, unsigned int *right)
+{
+	struct walk walk = walk_begin(map_cpu(fd, 0));
+	static struct stack stack;
+	const union record *r;
+	unsigned int samples = 0;
+
+	*right = 0;
+	while ((r = walk_next(&walk))) {
+		bool found = false;
+
+		if (r->header.record_type != BM_RECORD_SAMPLE_WITH_PC || !in_burn(sample_pc(r)))
+			continue;
+		samples++;
+		if (!stack_of(&stack, &walk, r) || stack.damage)
+			continue;
+		for (unsigned int i = 0; i < nr && !found; i++)
+			for (uint32_t word = 0; word < stack.nr && !found; word++)
+				found = stack.words[word].word == pieces[i] + GOES_ON;
+		*right += found;
+	}
+	return samples;
+}
+
+TEST_F(stacks, code_that_was_just_mapped_is_code)
+{
+	static uintptr_t pieces[PIECES];
+	unsigned int nr = 0, right, samples;
+	int file = memfd_create("piece", MFD_CLOEXEC);
+
+	pin(0);
+	ASSERT_EQ(sizeof(caller), write(file, caller, sizeof(caller)));
+	ASSERT_EQ(0, configure(self->fd, sampling(0)));
+	ASSERT_EQ(0, start(self->fd));
+	while (nr < PIECES && (nr % 20 || count_pieces(self->fd, pieces, nr, &right) < ENOUGH)) {
+		void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+
+		ASSERT_NE(MAP_FAILED, code);
+		pieces[nr++] = (uintptr_t)code;
+		((void (*)(void (*)(void)))code)(burn_below);
+	}
+	ASSERT_EQ(0, stop(self->fd));
+	samples = count_pieces(self->fd, pieces, nr, &right);
+	TH_LOG("%u of %u, in %u pieces", right, samples, nr);
+	EXPECT_LE(ENOUGH, samples);
+	EXPECT_EQ(samples, right);
+	close(file);
+}
+#endif
+
 TEST_F(stacks, what_can_not_be_is_refused)
 {
 	struct kbarman_configure c = sampling(0);
