@@ -13,10 +13,16 @@
 #define QUEUE_MANY	(KBARMAN_QUEUE_SIZE / 8)	/* with so many the worker begins at once */
 #define GAP_TRIES	8
 
+/* The index in shares[] of the current process. */
+static u32 share_here(const struct kbarman_maps *maps)
+{
+	return hash_32(current->tgid ^ maps->share_salt, KBARMAN_MAPS_SHARE_BITS);
+}
+
 struct kbarman_fact *kbarman_fact_claim(struct kbarman_maps *maps, unsigned int places)
 {
 	unsigned int head = READ_ONCE(maps->head);
-	u32 share = hash_32(current->tgid ^ maps->share_salt, KBARMAN_MAPS_SHARE_BITS);
+	u32 share = share_here(maps);
 	int has = atomic_add_return(places, &maps->shares[share]);
 	struct kbarman_fact *fact;
 	int taken;
@@ -137,7 +143,7 @@ void kbarman_fact_done(struct kbarman_maps *maps)
 
 bool kbarman_facts_are_pending(const struct kbarman_maps *maps)
 {
-	u32 share = hash_32(current->tgid ^ maps->share_salt, KBARMAN_MAPS_SHARE_BITS);
+	u32 share = share_here(maps);
 
 	/* Pair with the releases of the worker: either the fact is pending, or what it said is known. */
 	return atomic_read_acquire(&maps->shares[share]) || smp_load_acquire(&maps->busy) == share + 1;
